@@ -1,0 +1,1 @@
+"""Differentiate and transform ordinary Python: loops, branches, in-place NumPy, compiled."""

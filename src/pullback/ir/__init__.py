@@ -1,0 +1,1 @@
+"""The intermediate representation: data structure, printer, verifier, analyses."""
