@@ -1,0 +1,1 @@
+"""What generated code calls: array primitives and the tape, the same on CPython and natively."""
