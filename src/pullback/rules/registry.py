@@ -1,0 +1,227 @@
+"""What is known about callables: their partial derivatives, their bodies in Python, or that no
+derivative flows through them.
+
+Four tables, keyed by the callable itself:
+
+- **scalar rules**: partial derivatives of a function of numbers. One line gives forward, reverse,
+  elementwise (through the bodies) and higher order.
+- **bodies**: an array function written as an ordinary Python function over scalar loops, which
+  typing enters in its place. Differentiation then only ever sees loops.
+- **array rules**: forward and reverse of the few leaves that stay (matrix product, LAPACK).
+- **inactive** functions: no derivative flows.
+
+Nothing here imports Numba: types are looked at by attribute.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+Partial = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class ScalarRule:
+    """Partial derivatives of ``fn``, a function of numbers.
+
+    ``partials[k](y, *inputs)`` is dy/dx_k, or is ``None`` if no derivative flows to operand k.
+    ``singular``: a zero cotangent (tangent) gives a zero contribution even where the partial is
+    infinite or NaN (strong zero).
+    ``wirtinger[k]`` is ``(dz, dzbar)``, used instead of ``partials[k]`` where operand k is complex
+    and the function is not holomorphic; either of the two may be ``None`` (zero).
+
+    With the gradient of a real function F being dF/dRe + i dF/dIm, the cotangent of an operand is
+    ``conj(partial) * ybar``; with a pair it is ``conj(dz) * ybar + dzbar * conj(ybar)``. The tangent
+    is ``dz * t + dzbar * conj(t)``. Both are projected to the type of what they belong to.
+    """
+
+    fn: Callable[..., Any]
+    partials: tuple[Partial | None, ...]
+    singular: bool = False
+    wirtinger: tuple[tuple[Partial | None, Partial | None], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.wirtinger is not None and len(self.wirtinger) != len(self.partials):
+            raise ValueError("wirtinger needs one pair (dz, dzbar) for each operand")
+
+
+@dataclass(frozen=True)
+class ArrayRule:
+    """Derivatives of an array leaf; both are ordinary Python functions, entered by typing.
+
+    ``reverse(y, dy, *(x, dx))`` adds to each ``dx`` in place; ``dx`` is ``None`` for an inactive
+    operand. If the result is a number, ``dy`` is one. ``forward(y, *(x, tx)) -> ty``; ``tx`` is
+    ``None`` for an inactive operand.
+    """
+
+    fn: Callable[..., Any]
+    forward: Callable[..., Any]
+    reverse: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Body:
+    """A body: the function to enter, or (``typed``) what finds it from the abstract arguments."""
+
+    function: Callable[..., Any]
+    typed: bool = False
+    signature: inspect.Signature | None = None
+
+
+_scalar: dict[Any, ScalarRule] = {}
+_array: dict[Any, ArrayRule] = {}
+_bodies: dict[Any, Body] = {}
+_methods: dict[str, Callable[..., Any]] = {}
+_inactive: set[Any] = set()
+_generation = 0
+
+
+def generation() -> int:
+    """Grows with every registration: what was compiled under an older number may be stale."""
+    return _generation
+
+
+def _changed() -> None:
+    global _generation
+    _generation += 1
+
+
+# -- scalar rules ----------------------------------------------------------------------------------
+def scalar_rule(
+    f: Callable[..., Any],
+    *partials: Partial | None,
+    singular: bool = False,
+    wirtinger: Any = None,
+) -> ScalarRule:
+    """Give ``f``, a function of numbers, its partial derivatives.
+
+    There is one partial for each operand: a function of ``(y, *inputs)``, with ``y`` the value of
+    ``f``, or ``None`` where no derivative flows. A function of one operand takes ``wirtinger`` as
+    one pair ``(dz, dzbar)``, others one pair for each operand. A later rule replaces an earlier one.
+
+    >>> scalar_rule(math.sin, lambda y, x: math.cos(x))
+    """
+    if wirtinger is not None and len(partials) == 1 and callable_or_none(wirtinger[0]):
+        wirtinger = (tuple(wirtinger),)
+    pairs = None if wirtinger is None else tuple(tuple(pair) for pair in wirtinger)
+    rule = ScalarRule(f, partials, singular, pairs)
+    _scalar[f] = rule
+    _changed()
+    return rule
+
+
+def callable_or_none(x: Any) -> bool:
+    return x is None or callable(x)
+
+
+def scalar(callee: Any) -> ScalarRule | None:
+    """The scalar rule of ``callee``, if it has one."""
+    return _find(_scalar, callee)
+
+
+# -- bodies ----------------------------------------------------------------------------------------
+class _BodyDecorator:
+    """``@body(np.trace)`` registers a Python function that is entered in place of the callee, with
+    the call's arguments bound to its own signature. ``@body.typed(np.sum)`` registers a resolver:
+    it gets the abstract arguments of the call and returns the function to enter, or ``None``."""
+
+    def __call__(self, *callees: Callable[..., Any]) -> Callable[[F], F]:
+        def register(f: F) -> F:
+            _add_body(callees, Body(f))
+            return f
+
+        return register
+
+    def typed(self, *callees: Callable[..., Any]) -> Callable[[F], F]:
+        def register(resolver: F) -> F:
+            _add_body(callees, Body(resolver, True, inspect.signature(resolver)))
+            return resolver
+
+        return register
+
+
+body = _BodyDecorator()
+
+
+def _add_body(callees: Iterable[Any], entry: Body) -> None:
+    for callee in callees:
+        _bodies[callee] = entry
+    _changed()
+
+
+def body_for(
+    callee: Any, avals: Iterable[Any] = (), kwavals: dict[str, Any] | None = None
+) -> Callable[..., Any] | None:
+    """The Python function to enter for ``callee`` called with these abstract arguments, or ``None``
+    if there is none for them. It takes the same arguments, positional and keyword, as the call."""
+    entry = _find(_bodies, callee)
+    if entry is None:
+        return None
+    if not entry.typed:
+        return entry.function
+    assert entry.signature is not None
+    try:
+        bound = entry.signature.bind(*avals, **(kwavals or {}))
+    except TypeError:
+        return None
+    return entry.function(*bound.args, **bound.kwargs)
+
+
+def has_body(callee: Any) -> bool:
+    """Whether a body is registered, for whatever arguments."""
+    return _find(_bodies, callee) is not None
+
+
+# -- methods of arrays -----------------------------------------------------------------------------
+def method(name: str) -> Callable[..., Any] | None:
+    """The function that an array's method ``name`` is, called with the array first: a NumPy
+    function that has a body, or a Python function to enter."""
+    return _methods.get(name)
+
+
+def method_is(**functions: Callable[..., Any]) -> None:
+    """Say which function each method is."""
+    _methods.update(functions)
+    _changed()
+
+
+# -- array rules -----------------------------------------------------------------------------------
+def array_rule(
+    prim: Callable[..., Any], *, forward: Callable[..., Any], reverse: Callable[..., Any]
+) -> ArrayRule:
+    """Give an array leaf its derivatives."""
+    rule = ArrayRule(prim, forward, reverse)
+    _array[prim] = rule
+    _changed()
+    return rule
+
+
+def array(callee: Any) -> ArrayRule | None:
+    """The array rule of ``callee``, if it has one."""
+    return _find(_array, callee)
+
+
+# -- inactive functions ----------------------------------------------------------------------------
+def inactive(f: F) -> F:
+    """Say that no derivative flows through ``f``. Also a decorator."""
+    _inactive.add(f)
+    _changed()
+    return f
+
+
+def is_inactive(callee: Any) -> bool:
+    try:
+        return callee in _inactive
+    except TypeError:
+        return False
+
+
+def _find(table: dict[Any, Any], callee: Any) -> Any:
+    try:
+        return table.get(callee)
+    except TypeError:  # an unhashable callable has no rule
+        return None
