@@ -1,0 +1,124 @@
+"""The command line, as a user types it."""
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from pullback.cli import main
+
+MODEL = """
+import math
+import numpy as np
+
+SCALE = 2.0
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+
+class Model:
+    @staticmethod
+    def loss(x):
+        return x * x
+
+def loss(x, k=1.0):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += math.sin(k * x[i])
+    return s
+
+def raises(x):
+    raise ValueError("too small")
+
+def square(x):
+    return x * x
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(MODEL)
+    return str(path)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, arguments)
+
+
+def test_help_names_every_command():
+    out = run("--help").output
+    assert all(name in out for name in ("demo", "ir", "check", "explain"))
+
+
+def test_importing_the_package_loads_neither_click_nor_numba():
+    code = "import pullback, sys; print({'click', 'rich', 'numba', 'scipy'} & set(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("nowhere.py:f", "there is no file 'nowhere.py'"),
+        ("no_such_module:f", "neither a file nor a module"),
+        ("{model}", "write FILE:FUNC"),
+        ("{model}:los", "has no 'los'; it has loss"),
+        ("{model}:Model.los", "has no 'Model.los'; it has loss"),
+        ("{model}:SCALE", "SCALE is a float, not a function"),
+    ],
+)
+def test_a_wrong_target_is_one_clear_line(model, target, message):
+    result = run("ir", target.format(model=model))
+    assert result.exit_code == 1
+    assert message in result.output
+    assert result.output.count("\n") == 1
+
+
+def test_a_file_that_does_not_import_says_why(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("import math\n1 / 0\n")
+    result = run("ir", f"{path}:f")
+    assert result.exit_code == 1
+    assert "ZeroDivisionError" in result.output
+
+
+def test_a_wrong_argument_is_named(model):
+    result = run("check", f"{model}:square", "np.onse(3)")
+    assert result.exit_code == 1
+    assert "argument 'np.onse(3)' is no value: AttributeError" in result.output
+
+
+def test_ir_prints_the_lifted_function(model):
+    result = run("ir", f"{model}:loss")
+    assert result.exit_code == 0, result.output
+    assert "loss" in result.output and "math" in result.output
+    assert "\x1b[" not in result.output  # no colour where there is no terminal
+
+
+def test_ir_takes_the_name_of_a_module():
+    assert run("ir", "bisect:insort_right").exit_code == 0
+
+
+def test_check_passes_on_a_right_function(model):
+    result = run("check", f"{model}:loss", "WEIGHTS", "-1.5")
+    assert result.exit_code == 0, result.output
+    assert "agree" in result.output
+
+
+def test_check_shows_a_coded_error_without_a_traceback(model):
+    result = run("check", f"{model}:square", "3")
+    assert result.exit_code == 1
+    assert "[PB302]" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_an_exception_of_the_function_is_shown_with_its_type(model):
+    result = run("check", f"{model}:raises", "1.0")
+    assert result.exit_code == 1
+    assert "ValueError: too small" in result.output
+
+
+def test_explain_prints_something_about_the_function(model):
+    result = run("explain", f"{model}:loss", "np.ones(3)")
+    assert result.exit_code == 0, result.output
+    assert "loss" in result.output
