@@ -1,0 +1,175 @@
+"""Operations of the Python language that have no function of their own, as functions.
+
+``[a, b]`` is the call ``build_list(a, b)``. Here is what each means, in Python; lowering turns a
+call of one back into its opcode. Those that read or write the globals of the function that is
+running (imports, ``global`` writes) or its locals (`check_bound`) have no meaning outside it: they
+exist only as callees in the IR.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+from typing import Any, NoReturn
+
+
+# -- displays --------------------------------------------------------------------------------------
+def build_tuple(*items: Any) -> tuple[Any, ...]:
+    return items
+
+
+def build_list(*items: Any) -> list[Any]:
+    return list(items)
+
+
+def build_set(*items: Any) -> set[Any]:
+    return set(items)
+
+
+def build_map(*pairs: Any) -> dict[Any, Any]:
+    """A dict of key, value, key, value, ..."""
+    return dict(zip(pairs[::2], pairs[1::2]))
+
+
+def build_string(*parts: str) -> str:
+    """The pieces of an f-string joined."""
+    return "".join(parts)
+
+
+def format_value(value: Any, conversion: str | None, spec: str = "") -> str:
+    """``f"{value!conversion:spec}"``; conversion is ``"s"``, ``"r"``, ``"a"`` or None."""
+    if conversion is not None:
+        value = convert_value(value, conversion)
+    return format(value, spec)
+
+
+def convert_value(value: Any, conversion: str) -> str:
+    return {"s": str, "r": repr, "a": ascii}[conversion](value)
+
+
+# -- growing displays and comprehensions -----------------------------------------------------------
+def list_append(target: list[Any], item: Any) -> None:
+    target.append(item)
+
+
+def set_add(target: set[Any], item: Any) -> None:
+    target.add(item)
+
+
+def map_add(target: dict[Any, Any], key: Any, value: Any) -> None:
+    target[key] = value
+
+
+def list_extend(target: list[Any], items: Any) -> list[Any]:
+    """``[*target, *items]`` in place: returns ``target``."""
+    if not (hasattr(items, "__iter__") or hasattr(items, "__getitem__")):
+        raise TypeError(f"Value after * must be an iterable, not {type(items).__name__}")
+    target.extend(items)
+    return target
+
+
+def set_update(target: set[Any], items: Any) -> set[Any]:
+    target.update(items)
+    return target
+
+
+def dict_update(target: dict[Any, Any], items: Any) -> dict[Any, Any]:
+    """``{**target, **items}`` in place: returns ``target``."""
+    if not hasattr(items, "keys"):
+        raise TypeError(f"'{type(items).__name__}' object is not a mapping")
+    target.update(items)
+    return target
+
+
+def dict_merge(target: dict[Any, Any], items: Any, function: Any) -> dict[Any, Any]:
+    """Collect the ``**items`` of a call of ``function``: a repeated name is an error."""
+    for key in list(items.keys()):
+        if key in target:
+            raise TypeError(f"got multiple values for keyword argument '{key}'")
+        target[key] = items[key]
+    return target
+
+
+def list_to_tuple(items: list[Any]) -> tuple[Any, ...]:
+    return tuple(items)
+
+
+# -- unpacking and calls ---------------------------------------------------------------------------
+def unpack(items: Any, n: int) -> tuple[Any, ...]:
+    """The ``n`` items; ValueError if there are more or less."""
+    got = tuple(items)
+    if len(got) < n:
+        raise ValueError(f"not enough values to unpack (expected {n}, got {len(got)})")
+    if len(got) > n:
+        raise ValueError(f"too many values to unpack (expected {n})")
+    return got
+
+
+def unpack_ex(items: Any, before: int, after: int) -> tuple[Any, ...]:
+    """``*a, rest, *b = items``: the first ``before``, a list of the middle, the last ``after``."""
+    got = list(items)
+    if len(got) < before + after:
+        raise ValueError(
+            f"not enough values to unpack (expected at least {before + after}, got {len(got)})"
+        )
+    end = len(got) - after
+    return (*got[:before], got[before:end], *got[end:])
+
+
+def call_ex(function: Any, args: Any, kwargs: Any = None) -> Any:
+    """``function(*args, **kwargs)``."""
+    return function(*args) if kwargs is None else function(*args, **kwargs)
+
+
+# -- match -----------------------------------------------------------------------------------------
+def match_sequence(subject: Any) -> bool:
+    return isinstance(subject, collections.abc.Sequence) and not isinstance(
+        subject, (str, bytes, bytearray)
+    )
+
+
+def match_mapping(subject: Any) -> bool:
+    return isinstance(subject, collections.abc.Mapping)
+
+
+def get_len(subject: Any) -> int:
+    return len(subject)
+
+
+def match_keys(subject: Any, keys: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The values under the keys, or None if one is missing."""
+    missing = object()
+    found = tuple(subject.get(k, missing) for k in keys)
+    return None if missing in found else found
+
+
+# -- bound to the running function -----------------------------------------------------------------
+def check_bound(value: Any, name: str) -> Any:
+    """``value``, or UnboundLocalError where the local ``name`` is not bound."""
+    return value
+
+
+def _running(*_: Any) -> NoReturn:
+    raise RuntimeError("this operation has a meaning only inside a lowered function")
+
+
+def match_class(subject: Any, cls: Any, names: tuple[str, ...], count: int) -> Any:
+    """The attributes of a class pattern, or None."""
+    _running(subject, cls, names, count)
+
+
+def import_name(name: str, fromlist: Any, level: Any) -> Any:
+    """``import name``, relative to the function's module."""
+    _running(name, fromlist, level)
+
+
+def import_from(module: Any, name: str) -> Any:
+    """``from module import name``."""
+    _running(module, name)
+
+
+def store_global(name: str, value: Any) -> None:
+    _running(name, value)
+
+
+def delete_global(name: str) -> None:
+    _running(name)
