@@ -1,6 +1,7 @@
 """The rules: what functions mean to differentiation. See ``registry``."""
 
-from . import registry
+from . import arithmetic, choice, elementary, sequences, special  # noqa: F401  (they register)
+from . import registry as registry
 from .registry import array_rule, body, inactive, method, scalar_rule
 
 __all__ = ["array_rule", "body", "inactive", "method", "registry", "scalar_rule"]

@@ -18,6 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,15 +35,19 @@ class ScalarRule:
     ``wirtinger[k]`` is ``(dz, dzbar)``, used instead of ``partials[k]`` where operand k is complex
     and the function is not holomorphic; either of the two may be ``None`` (zero).
 
-    With the gradient of a real function F being dF/dRe + i dF/dIm, the cotangent of an operand is
-    ``conj(partial) * ybar``; with a pair it is ``conj(dz) * ybar + dzbar * conj(ybar)``. The tangent
-    is ``dz * t + dzbar * conj(t)``. Both are projected to the type of what they belong to.
+    With the gradient of a real function F being dF/dRe + i dF/dIm, the cotangent of an operand
+    is ``conj(partial) * ybar``; with a pair it is ``conj(dz) * ybar + dzbar * conj(ybar)``. The
+    tangent is ``dz * t + dzbar * conj(t)``. Both are projected to the type of what they belong to.
     """
 
     fn: Callable[..., Any]
     partials: tuple[Partial | None, ...]
     singular: bool = False
     wirtinger: tuple[tuple[Partial | None, Partial | None], ...] | None = None
+
+    @property
+    def arity(self) -> int:
+        return len(self.partials)
 
     def __post_init__(self) -> None:
         if self.wirtinger is not None and len(self.wirtinger) != len(self.partials):
@@ -93,34 +98,48 @@ def _changed() -> None:
 # -- scalar rules ----------------------------------------------------------------------------------
 def scalar_rule(
     f: Callable[..., Any],
-    *partials: Partial | None,
+    *partials: Partial | complex | None,
     singular: bool = False,
     wirtinger: Any = None,
 ) -> ScalarRule:
     """Give ``f``, a function of numbers, its partial derivatives.
 
     There is one partial for each operand: a function of ``(y, *inputs)``, with ``y`` the value of
-    ``f``, or ``None`` where no derivative flows. A function of one operand takes ``wirtinger`` as
-    one pair ``(dz, dzbar)``, others one pair for each operand. A later rule replaces an earlier one.
+    ``f``; a number, if it is constant; or ``None`` where no derivative flows. A function of one
+    operand takes ``wirtinger`` as one pair ``(dz, dzbar)``, others one pair for each operand. A
+    later rule replaces an earlier one.
 
     >>> scalar_rule(math.sin, lambda y, x: math.cos(x))
     """
-    if wirtinger is not None and len(partials) == 1 and callable_or_none(wirtinger[0]):
-        wirtinger = (tuple(wirtinger),)
-    pairs = None if wirtinger is None else tuple(tuple(pair) for pair in wirtinger)
-    rule = ScalarRule(f, partials, singular, pairs)
+    arity = len(partials)
+    if wirtinger is not None and arity == 1 and not isinstance(wirtinger[0], tuple):
+        wirtinger = (wirtinger,)
+    pairs = wirtinger and tuple((_partial(a, arity), _partial(b, arity)) for a, b in wirtinger)
+    rule = ScalarRule(f, tuple(_partial(p, arity) for p in partials), singular, pairs)
     _scalar[f] = rule
     _changed()
     return rule
 
 
-def callable_or_none(x: Any) -> bool:
-    return x is None or callable(x)
+def _partial(p: Partial | complex | None, arity: int) -> Partial | None:
+    return p if p is None or callable(p) else constant_partial(p, arity)
 
 
-def scalar(callee: Any) -> ScalarRule | None:
-    """The scalar rule of ``callee``, if it has one."""
-    return _find(_scalar, callee)
+@cache
+def constant_partial(value: complex, arity: int) -> Partial:
+    """The function of ``(y, *inputs)`` that returns ``value``; its attribute ``constant`` is it."""
+    names = "".join(f", x{k}" for k in range(arity))
+    scope: dict[str, Any] = {}
+    exec(f"def partial(y{names}):\n    return {value!r}\n", scope)
+    partial: Partial = scope["partial"]
+    partial.constant = value  # type: ignore[attr-defined]
+    return partial
+
+
+def scalar(callee: Any, arity: int | None = None) -> ScalarRule | None:
+    """The scalar rule of ``callee``, if it has one (for that many operands)."""
+    rule: ScalarRule | None = _find(_scalar, callee)
+    return rule if rule and arity in (None, rule.arity) else None
 
 
 # -- bodies ----------------------------------------------------------------------------------------
