@@ -21,6 +21,7 @@ __all__ = [
     "same_layout_zeros", "contiguous", "overlap_copy", "own",
     "real", "imag", "pydiv", "pyfloordiv", "pymod", "select", "cast", "pack",
     "record", "unrecord", "poke", "peek", "nbytes_of", "heap_empty", "heap_zeros",
+    "heap_zeros_like", "heap_own", "assign", "accumulate", "null",
     "matmul", "solve", "inv", "det", "slogdet", "cholesky",
 ]  # fmt: skip
 
@@ -291,6 +292,33 @@ def nbytes_of(type: Any) -> int:
 def heap_empty(tape: Tape, dtype: Any, order: str, *dims: int) -> Array:
     """`empty` in memory that lives as long as the tape, at a fixed address."""
     return tape.own(np.empty(dims, dtype, order))
+
+
+def heap_zeros_like(tape: Tape, x: Array) -> Array:
+    """Zeros of x's shape in x's memory order and natively of x's very type (layout "A" stays "A"),
+    in memory that lives as long as the tape."""
+    return tape.own(same_layout_zeros(x))
+
+
+def heap_own(tape: Tape, x: Array) -> Array:
+    """A copy of x in x's memory order and natively of x's very type, in memory that lives as long
+    as the tape."""
+    return tape.own(own(x))
+
+
+def assign(dst: Array, src: Array) -> None:
+    """Copy the elements of src into dst: same shape, no overlap."""
+    dst[...] = src
+
+
+def accumulate(dst: Array, src: Array) -> None:
+    """Add the elements of src to those of dst: same shape, no overlap."""
+    dst += src
+
+
+def null(type: Any) -> Any:
+    """A value of ``type`` (a Numba type) that is never read: zero, or an array without memory."""
+    return None if hasattr(type, "layout") else np.dtype(str(type)).type(0)
 
 
 def heap_zeros(tape: Tape, dtype: Any, order: str, *dims: int) -> Array:
