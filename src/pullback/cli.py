@@ -179,6 +179,18 @@ def on_behalf_of(f: Callable[..., Any], work: Callable[[], Any]) -> Any:
         fail(f"{name} raised {type(e).__name__}: {e}", e)
 
 
+IR_COLOURS = {  # of the parts of the printed form (`ir.printer`): a style, and what it is
+    "head": ("bold", r"^function \S+?(?=\()"),
+    "block": ("bold yellow", r"\bb\d+\b"),
+    "value": ("cyan", r"%\d+(\.\w+)?"),
+    "type": ("green", r": [^=%]+?(?= =|, %|\):$)"),
+    "call": ("blue", r"(?<== )[\w.]+(?=[\[(]|$)"),
+    "word": ("magenta", r"^ +(jump|branch|for|return|raise|from)\b"),
+    "text": ("green", r"'[^']*'|\"[^\"]*\""),
+    "line": ("dim", r"  # \d+$"),
+}
+
+
 def print_ir(text: str) -> None:
     """In colour on a terminal, plain elsewhere."""
     from rich.console import Console
@@ -187,27 +199,10 @@ def print_ir(text: str) -> None:
 
     class Highlighter(RegexHighlighter):
         base_style = "ir."
-        highlights = [
-            r"(?P<block>\bb\d+\b)",
-            r"(?P<value>%\w+(\.\w+)?)",
-            r"(?P<type>:: ?[^\s,)=]+)",
-            r"(?P<keyword>\b(if|else|goto|return|raise|for|in|jump|branch|call|global|closure)\b)",
-            r"(?P<text>'[^']*'|\"[^\"]*\")",
-            r"(?P<comment>[#;].*$)",
-        ]
+        highlights = [f"(?m)(?P<{name}>{regex})" for name, (_, regex) in IR_COLOURS.items()]
 
-    theme = Theme(
-        {
-            "ir.block": "bold yellow",
-            "ir.value": "cyan",
-            "ir.type": "green",
-            "ir.keyword": "magenta",
-            "ir.text": "green",
-            "ir.comment": "dim",
-        }
-    )
-    console = Console(theme=theme, highlighter=Highlighter(), soft_wrap=True)
-    console.print(text, markup=False)
+    theme = Theme({f"ir.{name}": style for name, (style, _) in IR_COLOURS.items()})
+    Console(theme=theme, highlighter=Highlighter(), soft_wrap=True).print(text, markup=False)
 
 
 if __name__ == "__main__":
