@@ -5,7 +5,8 @@ out for each, so that only plain loops are left.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -28,6 +29,31 @@ def _function(name: str, source: str, scope: tuple[tuple[str, Any], ...]) -> Cal
     return made
 
 
-def indent(lines: str, depth: int) -> str:
-    """``lines`` moved to the right by ``depth`` levels."""
-    return "\n".join("    " * depth + line for line in lines.splitlines())
+class Writer:
+    """Source text, a line at a time: ``with w("for i in range(n):"): w("...")``."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 0
+
+    def __call__(self, line: str) -> Writer:
+        self.lines.append("    " * self.depth + line)
+        return self
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *exc: object) -> None:
+        self.depth -= 1
+
+    @contextmanager
+    def nest(self, loops: list[tuple[str, str]]) -> Iterator[None]:
+        """Loops from the outermost: each a variable and its bound."""
+        for variable, bound in loops:
+            self(f"for {variable} in range({bound}):")
+            self.depth += 1
+        yield
+        self.depth -= len(loops)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines) + "\n"
