@@ -1,0 +1,268 @@
+"""The adjoint of each kind of operation: what it needs to know, and what it adds to which cotangent.
+
+``needs(op)`` is asked by the planner, ``emit(op)`` writes the reversed operation; the two must
+agree: a value that is used in ``emit`` and not named by ``needs`` has no source.
+"""
+
+from __future__ import annotations
+
+import dis
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import types
+
+from ..errors import ActivityLost, NoDerivativeError
+from ..ir.core import CALL, Const, Op, Operand, Value
+from ..rules import registry
+from ..runtime import prims
+from .activity import Activity, flowing
+from .calls import is_outlined
+from .kinds import is_active_array, is_array, is_scalar, type_of
+from .roots import is_view
+from .shadows import Shadows
+
+if TYPE_CHECKING:
+    from .reverse import Reverse
+
+
+@dataclass
+class Needs:
+    """``values`` are read by the reversed operation, ``contents`` are arrays whose elements are."""
+
+    values: list[Value] = field(default_factory=list)
+    contents: list[Value] = field(default_factory=list)
+
+    def add(self, *xs: Operand) -> None:
+        self.values += [x for x in xs if isinstance(x, Value)]
+
+
+@dataclass
+class Primal:
+    """What is known of the program that is reversed."""
+
+    activity: Activity
+    shadows: Shadows
+    saved: dict[Op, Value] = field(default_factory=dict)  # store -> the element it overwrites
+
+    def reversed(self, op: Op) -> bool:
+        """Whether the operation has a reverse."""
+        if op.kind != CALL:
+            return False
+        if op.is_call(prims.store):
+            return op in self.saved or self.activity.has_shadow(op.args[1])
+        if is_view(op) or op.callee in NO_ADJOINT:
+            return False
+        if is_outlined(op):
+            return True
+        if is_scalar(op.result.type) or is_array(op.result.type):
+            return self.activity.active(op.result)
+        return False
+
+
+NO_ADJOINT = (
+    prims.empty,
+    prims.zeros,
+    prims.heap_empty,
+    prims.heap_zeros,
+    prims.heap_zeros_like,
+    prims.same_layout_zeros,
+    prims.pack,
+)
+
+
+# -- what the reverse of an operation reads --------------------------------------------------------
+def needs(op: Op, primal: Primal) -> Needs:
+    out = Needs()
+    if not primal.reversed(op):
+        return out
+    if op.is_call(prims.load):
+        out.add(primal.shadows[op.args[1]], *op.args[2:])
+    elif op.is_call(prims.store):
+        _store_needs(op, primal, out)
+    elif registry.scalar(op.callee) is not None and is_scalar(op.result.type):
+        _scalar_needs(op, primal, out)
+    elif registry.array(op.callee) is not None:
+        _leaf_needs(op, primal, out)
+    else:
+        raise no_rule(op)
+    return out
+
+
+def no_rule(op: Op) -> NoDerivativeError:
+    name = getattr(op.callee, "__qualname__", None) or repr(op.callee)
+    module = getattr(op.callee, "__module__", None) or ""
+    return NoDerivativeError(
+        f"no derivative rule for {module + '.' if module else ''}{name}, through which an active "
+        "value flows",
+        loc=op.loc,
+        variable=op.result.name,
+        hint=f"Give it one, pb.scalar_rule({name}, lambda y, x: ...), or mark the value with "
+        "pb.stop_gradient.",
+    )
+
+
+def _store_needs(op: Op, primal: Primal, out: Needs) -> None:
+    x, v, *idx = op.args[1:]
+    out.add(*idx)
+    if op in primal.saved:
+        out.add(x, primal.saved[op])
+    if primal.activity.has_shadow(x):
+        out.add(primal.shadows[x])
+    elif primal.activity.active(v) and not is_active_array(x.type):  # type: ignore[union-attr]
+        raise ActivityLost(
+            f"an active value is stored in an array of {type_of(x).dtype}, which has no derivative",
+            loc=op.loc,
+            variable=getattr(x, "name", None),
+            hint="Make the array a float array, or mark the value with pb.stop_gradient.",
+        )
+
+
+def _scalar_needs(op: Op, primal: Primal, out: Needs) -> None:
+    operands = (op.result, *op.posargs)
+    for k in flowing(op):
+        if k < len(op.posargs) and primal.activity.active(op.posargs[k]):
+            for partial in partials(op, k):
+                if partial is not None:
+                    out.add(*(operands[j] for j in uses(partial)))
+
+
+def partials(op: Op, k: int) -> tuple[Callable[..., Any] | None, Callable[..., Any] | None]:
+    """The derivatives by operand k and by its conjugate."""
+    rule = registry.scalar(op.callee)
+    assert rule is not None
+    if rule.wirtinger is not None and isinstance(type_of(op.posargs[k]), types.Complex):
+        return rule.wirtinger[k]
+    return rule.partials[k], None
+
+
+@lru_cache(maxsize=None)
+def uses(partial: Callable[..., Any]) -> tuple[int, ...]:
+    """Which of its parameters a partial reads (0 is the result)."""
+    code = partial.__code__
+    names = code.co_varnames[: code.co_argcount]
+    read: set[str] = set()
+    for ins in dis.get_instructions(code):
+        if ins.opname.startswith(("LOAD_FAST", "STORE_FAST_LOAD_FAST", "LOAD_CLOSURE")):
+            read.update(ins.argval if isinstance(ins.argval, tuple) else (ins.argval,))
+    return tuple(i for i, n in enumerate(names) if n in read or n in code.co_cellvars)
+
+
+def _leaf_needs(op: Op, primal: Primal, out: Needs) -> None:
+    for x in (op.result, *op.posargs):
+        out.add(x)
+        if isinstance(x, Value) and is_array(x.type):
+            out.contents.append(x)
+            out.add(primal.shadows[x])
+
+
+# -- the reversed operation ------------------------------------------------------------------------
+def emit(op: Op, rev: Reverse) -> None:
+    if not rev.primal.reversed(op):
+        return
+    rev.b.loc = op.loc
+    if op.is_call(prims.load):
+        _emit_load(op, rev)
+    elif op.is_call(prims.store):
+        _emit_store(op, rev)
+    elif registry.scalar(op.callee) is not None and is_scalar(op.result.type):
+        _emit_scalar(op, rev)
+    else:
+        _emit_leaf(op, rev)
+
+
+def _emit_load(op: Op, rev: Reverse) -> None:
+    d = rev.take(op.result)
+    if d is None:
+        return
+    dx = rev.recover(rev.primal.shadows[op.args[1]])
+    idx = [rev.recover(i) for i in op.args[2:]]
+    old = rev.b.call(prims.load, dx, *idx, type=op.result.type)
+    rev.b.call(prims.store, dx, rev.b.call(operator.add, old, d, type=op.result.type), *idx)
+
+
+def _emit_store(op: Op, rev: Reverse) -> None:
+    x, v, *index = op.args[1:]
+    idx = [rev.recover(i) for i in index]
+    if op in rev.primal.saved:
+        rev.b.call(prims.store, rev.recover(x), rev.recover(rev.primal.saved[op]), *idx)
+    if not rev.primal.activity.has_shadow(x):
+        return
+    dx = rev.recover(rev.primal.shadows[x])
+    element = type_of(x).dtype
+    if rev.primal.activity.active(v):
+        d = rev.b.call(prims.load, dx, *idx, type=element)
+        rev.add(v, rev.project(d, element, type_of(v)))
+    rev.b.call(prims.store, dx, Const(rev.zero(element)), *idx)
+
+
+def _emit_scalar(op: Op, rev: Reverse) -> None:
+    d = rev.take(op.result)
+    if d is None:
+        return
+    rule = registry.scalar(op.callee)
+    assert rule is not None
+    for k in flowing(op):
+        if k < len(op.posargs) and rev.primal.activity.active(op.posargs[k]):
+            operand = op.posargs[k]
+            holomorphic, conjugate = partials(op, k)
+            terms = []
+            if holomorphic is not None:
+                terms.append(_term(op, holomorphic, d, rule.singular, rev, bar=True))
+            if conjugate is not None:
+                dbar = rev.b.call(np.conjugate, d)
+                terms.append(_term(op, conjugate, dbar, rule.singular, rev, bar=False))
+            for t in terms:
+                rev.add(operand, rev.project(t, _widest(op), type_of(operand)))
+
+
+def _widest(op: Op) -> Any:
+    """The one type of everything that takes part, None if it is not one."""
+    kinds = {type_of(x) for x in (op.result, *op.posargs) if is_scalar(type_of(x))}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _term(
+    op: Op, partial: Callable[..., Any], d: Operand, singular: bool, rev: Reverse, *, bar: bool
+) -> Operand:
+    """``d`` times the partial (``bar``: its conjugate)."""
+    used = uses(partial)
+    if not used:
+        constant = partial(*[None] * partial.__code__.co_argcount)
+        if constant == 1:
+            return d
+        if constant == -1:
+            return rev.b.call(operator.neg, d)
+        if constant == 0:
+            return rev.b.call(operator.mul, d, 0.0)
+        return rev.b.call(operator.mul, d, constant.conjugate() if bar else constant)
+    operands = (op.result, *op.posargs)
+    args = [rev.recover(x) if i in used else Const(None) for i, x in enumerate(operands)]
+    p = rev.b.call(partial, *args[: partial.__code__.co_argcount])
+    if bar and any(isinstance(type_of(x), types.Complex) for x in operands):
+        p = rev.b.call(np.conjugate, p)
+    t = rev.b.call(operator.mul, d, p)
+    if singular:
+        live = rev.b.call(operator.ne, d, Const(rev.zero(op.result.type)))
+        t = rev.b.call(prims.select, live, t, Const(rev.zero(op.result.type)))
+    return t
+
+
+def _emit_leaf(op: Op, rev: Reverse) -> None:
+    rule = registry.array(op.callee)
+    if rule is None:
+        raise no_rule(op)
+    y = op.result
+    scalar = is_scalar(y.type)
+    dy = rev.take(y) if scalar else rev.recover(rev.primal.shadows[y])
+    if dy is None:
+        return
+    args: list[Any] = []
+    for x in op.posargs:
+        args.append(rev.recover(x))
+        args.append(rev.recover(rev.primal.shadows[x]) if is_array(type_of(x)) else Const(None))
+    rev.b.call(rule.reverse, rev.recover(y), dy, *args)

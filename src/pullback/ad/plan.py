@@ -1,0 +1,437 @@
+"""Where the reverse half gets each value it needs: the plan.
+
+A value is needed if a reversed operation reads it. Its source is
+
+- ``LOCAL``: a variable of the forward half, still there (outside loops, combined mode);
+- ``COUNT``: an induction variable, computed from the trip that is being reversed;
+- ``AGAIN``: its operation is evaluated again from values that have a source;
+- ``TAPE``: stored once per iteration of the loop that defines it.
+
+Evaluating a load again is sound only if memory agrees: no store that may write the element lies on
+a path from the load to the point whose mirror evaluates it. And a store that a later evaluation
+would miss must be saved: the element it overwrites becomes a needed value of its own, and the
+reverse half puts it back. ``plan="naive"`` tapes every needed value and saves every store; it is
+the oracle for all others.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import defaultdict
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from ..ir.core import CALL, IR, Const, Edge, Op, Operand, Value
+from ..ir.loops import CountedLoop, Loop, counted
+from ..passes import effects
+from ..rules import registry
+from ..runtime import prims
+from .adjoint import Primal, needs
+from .kinds import is_array
+from .roots import Root, Roots, is_view
+from .structure import Structure
+
+
+class Source(Enum):
+    LOCAL = "local"
+    COUNT = "count"
+    AGAIN = "again"
+    TAPE = "tape"
+
+
+class Point(NamedTuple):
+    """A place in the forward program: position in a block, -1 its beginning."""
+
+    block: int
+    at: int
+
+
+BEGIN = -1
+
+
+@dataclass
+class Plan:
+    """``sources``: how each needed value is had; ``trips[(landing, loop)]``: how often the loop
+    went round when it was left there; ``which[join]``: which predecessor was taken."""
+
+    structure: Structure
+    primal: Primal
+    split: bool
+    naive: bool
+    sources: dict[Value, Source] = field(default_factory=dict)
+    counted: dict[Loop, CountedLoop] = field(default_factory=dict)
+    counter: dict[Loop, Value] = field(default_factory=dict)  # header parameter: trips so far
+    trips: dict[tuple[int, int], Value] = field(default_factory=dict)
+    which: dict[int, Value] = field(default_factory=dict)
+    effective: set[int] = field(default_factory=set)
+    skipped: dict[int, int] = field(default_factory=dict)  # join -> the dominator to go on with
+
+    def taped(self, region: Loop | None) -> list[Value]:
+        """The values of a record, in the order of their definition."""
+        return self._records.get(region, [])
+
+    def tape_at_all(self, loop: Loop) -> bool:
+        return bool(self._records.get(loop))
+
+    _records: dict[Loop | None, list[Value]] = field(default_factory=dict)
+
+    def is_effective(self, loop: Loop) -> bool:
+        return not self.effective.isdisjoint(loop.blocks)
+
+
+def make_plan(ir: IR, primal: Primal, roots: Roots, *, split: bool, naive: bool) -> Plan:
+    structure = Structure(ir)
+    plan = Plan(structure, primal, split, naive)
+    if naive:
+        _save(ir, primal, set(_stores(ir, structure)))
+    else:
+        _save(ir, primal, _needed_saves(ir, primal, roots, structure))
+    structure = plan.structure = Structure(ir)
+    _effects(ir, plan)
+    _control(ir, plan)
+    plan.structure = Structure(ir)
+    for loop in plan.structure.loops:
+        c = counted(ir, loop)
+        if c is not None:
+            plan.counted[loop] = c
+    plan.counter = {
+        loop: plan.counter[old]
+        for loop in plan.structure.loops
+        for old in list(plan.counter)
+        if old.header == loop.header
+    }
+    chooser = Chooser(ir, plan, roots)
+    plan.sources = chooser.sources
+    for v in sorted(plan.sources, key=chooser.rank):
+        if plan.sources[v] is Source.TAPE:
+            plan._records.setdefault(plan.structure.region(v), []).append(v)
+    return plan
+
+
+def _stores(ir: IR, structure: Structure) -> list[Op]:
+    return [
+        op for b in ir if b.id in structure.returning for op in b.ops if op.is_call(prims.store)
+    ]
+
+
+def _save(ir: IR, primal: Primal, stores: set[Op]) -> None:
+    """Before each of the stores, load the element that it overwrites."""
+    for b in ir:
+        if not any(op in stores for op in b.ops):
+            continue
+        ops: list[Op] = []
+        for op in b.ops:
+            if op in stores and op not in primal.saved:
+                x, _, *idx = op.args[1:]
+                old = ir.call(prims.load, x, *idx, name="old", type=x.type.dtype, loc=op.loc)
+                primal.saved[op] = old.result
+                ops.append(old)
+            ops.append(op)
+        b.ops = ops
+
+
+def _effects(ir: IR, plan: Plan) -> None:
+    """The blocks whose reverse does anything."""
+    for b in ir:
+        if b.id not in plan.structure.returning:
+            continue
+        if any(plan.primal.reversed(op) for op in b.ops):
+            plan.effective.add(b.id)
+        elif any(plan.primal.activity.active(p) and not is_array(p.type) for p in b.params):
+            plan.effective.add(b.id)
+
+
+def _control(ir: IR, plan: Plan) -> None:
+    """Make what control flow must remember into values: trip counters and taken predecessors."""
+    s = plan.structure
+    for loop in s.loops:
+        if not plan.is_effective(loop):
+            continue
+        header = ir.blocks[loop.header]
+        n = ir.value("trip", _intp())
+        header.params.append(n)
+        plan.counter[loop] = n
+        _edge_to(ir, s.preheader(loop), loop.header).args += (Const(0),)
+        latch = ir.blocks[s.latch(loop)]
+        up = ir.call(operator.add, n, 1, type=_intp(), loc=latch.term.loc)
+        latch.ops.append(up)
+        _edge_to(ir, latch.id, loop.header).args += (up.result,)
+    for landing, (exiting, left) in s.landing.items():
+        if landing not in s.returning:
+            continue
+        for loop in left:
+            if plan.is_effective(loop):
+                t = ir.value("trips", _intp())
+                ir.blocks[landing].params.append(t)
+                _edge_to(ir, exiting, landing).args += (plan.counter[loop],)
+                plan.trips[landing, loop.header] = t
+    headers = {loop.header for loop in s.loops}
+    for b in list(ir):
+        preds = [p for p in s.preds[b.id] if p in s.returning]
+        if b.id not in s.returning or len(preds) < 2 or b.id in headers:
+            continue
+        around = _inert(b.id, plan)
+        if around is not None:
+            plan.skipped[b.id] = around
+            continue
+        w = ir.value("which", _intp())
+        b.params.append(w)
+        plan.which[b.id] = w
+        for i, p in enumerate(s.preds[b.id]):
+            _edge_to(ir, p, b.id).args += (Const(i),)
+
+
+def _inert(join: int, plan: Plan) -> int | None:
+    """The dominator of a join if nothing between the two has a reverse."""
+    s = plan.structure
+    d = s.tree.idom[join]
+    if d is None or s.forest.innermost(d) is not s.forest.innermost(join):
+        return None
+    if any(
+        plan.primal.activity.active(p) and not is_array(p.type) for p in s.ir.blocks[join].params
+    ):
+        return None
+    stack, seen = list(s.preds[join]), {d, join}
+    while stack:
+        b = stack.pop()
+        if b in seen:
+            continue
+        seen.add(b)
+        if b in plan.effective:
+            return None
+        stack += s.preds[b]
+    return d
+
+
+def _edge_to(ir: IR, block: int, target: int) -> Edge:
+    (edge,) = [e for e in ir.blocks[block].edges if e.target == target]
+    return edge
+
+
+def _intp():
+    from numba import types
+
+    return types.intp
+
+
+# -- saves -----------------------------------------------------------------------------------------
+def _needed_saves(ir: IR, primal: Primal, roots: Roots, s: Structure) -> set[Op]:
+    """The stores whose overwritten elements some read of the reverse half would miss.
+
+    For each root the loads are either evaluated again, which asks for saves, or taped: whichever
+    handles fewer values, weighted by how deep in loops they are."""
+    reads = _reads(ir, primal, roots, s)
+    where = {
+        op: Point(b.id, i) for b in ir for i, op in enumerate(b.ops) if op.is_call(prims.store)
+    }
+    saved: set[Op] = set()
+    for op, at in where.items():
+        if at.block not in s.returning:
+            continue
+        written = roots[op.args[1]]
+        for read in reads:
+            if read.must and read.roots & written and _reaches(s, read.point, at, None, cyclic=True):
+                saved.add(op)
+                break
+    return saved
+
+
+@dataclass
+class Read:
+    """The reverse half reads memory of these roots, at the mirror of this point."""
+
+    roots: frozenset[Root]
+    point: Point
+    must: bool  # rather than taped
+
+
+def _reads(ir: IR, primal: Primal, roots: Roots, s: Structure) -> list[Read]:
+    out = []
+    for b in ir:
+        if b.id not in s.returning:
+            continue
+        for i, op in enumerate(b.ops):
+            for x in needs(op, primal).contents:
+                out.append(Read(roots[x], Point(b.id, i), True))
+    return out
+
+
+def _reaches(s: Structure, a: Point, b: Point, region: Loop | None, cyclic: bool = False) -> bool:
+    """Whether b may run after a: in the same iteration of ``region``, or at all if ``cyclic``."""
+    if a.block == b.block and a.at < b.at:
+        return True
+    return b.block in (s.reach(a.block, None) if cyclic else s.reach(a.block, region))
+
+
+# -- sources ---------------------------------------------------------------------------------------
+class Chooser:
+    """Chooses the source of every needed value: users before what they use, so that all points at
+    which a value is wanted are known when its turn comes."""
+
+    def __init__(self, ir: IR, plan: Plan, roots: Roots) -> None:
+        self.ir, self.plan, self.roots, self.s = ir, plan, roots, plan.structure
+        self.sources: dict[Value, Source] = {}
+        self.points: dict[Value, list[Point]] = defaultdict(list)
+        self.definition: dict[Value, Op] = {op.result: op for op in ir.ops()}
+        self.order: dict[Value, int] = {}
+        self.inductions = {c.var: loop for loop, c in plan.counted.items()}
+        self.counters = {n: loop for loop, n in plan.counter.items()}
+        self.formulas = {
+            t: c
+            for (_, header), t in plan.trips.items()
+            for c in plan.counted.values()
+            if c.header == header and not c.breaks
+        }
+        self.place: dict[Value, Point] = {}
+        self.stores: list[tuple[Op, Point]] = []
+        for b in self.s.order:
+            for p in ir.blocks[b].params:
+                self.order[p] = len(self.order)
+                self.place[p] = Point(b, BEGIN)
+            for i, op in enumerate(ir.blocks[b].ops):
+                self.order[op.result] = len(self.order)
+                self.place[op.result] = Point(b, i)
+                if op.is_call(prims.store):
+                    self.stores.append((op, Point(b, i)))
+        self._ask()
+        while self.pending:
+            v = max(self.pending, key=self.rank)
+            self.pending.discard(v)
+            self._choose(v)
+
+    def rank(self, v: Value) -> int:
+        return self.order[v]
+
+    def want(self, x: Operand, point: Point) -> None:
+        if isinstance(x, Value):
+            self.points[x].append(point)
+            if x not in self.sources:
+                self.pending.add(x)
+
+    def _ask(self) -> None:
+        """The demands of the reversed operations and of reversed control flow."""
+        self.pending: set[Value] = set()
+        self.direct: set[Value] = set()
+        plan, s = self.plan, self.s
+        for b in self.s.order:
+            if b not in s.returning:
+                continue
+            for i, op in enumerate(self.ir.blocks[b].ops):
+                for v in needs(op, plan.primal).values:
+                    self.direct.add(v)
+                    self.want(v, Point(b, i))
+        for (landing, _), t in plan.trips.items():
+            self.want(t, Point(landing, BEGIN))
+        for join, w in plan.which.items():
+            self.want(w, Point(join, BEGIN))
+
+    def _choose(self, v: Value) -> None:
+        source = self._source(v)
+        self.sources[v] = source
+        if source is Source.AGAIN:
+            for x in self.definition[v].args:
+                for point in self.points[v]:
+                    self.want(x, point)
+        elif source is Source.COUNT:
+            for x in self._bounds(v):
+                for point in self.points[v]:
+                    self.want(x, point)
+
+    def _bounds(self, v: Value) -> tuple[Operand, ...]:
+        """What an induction variable or a trip count is computed from."""
+        if v in self.formulas:
+            return self.formulas[v].start, self.formulas[v].stop
+        return (self.plan.counted[self.inductions[v]].start,) if v in self.inductions else ()
+
+    def _source(self, v: Value) -> Source:
+        region = self.s.region(v)
+        if region is None and not self.plan.split:
+            return Source.LOCAL
+        if v in self.s.ir.args and is_array(v.type):
+            return Source.LOCAL  # split mode hands the arrays over again
+        if v in self.counters:
+            return Source.COUNT
+        if self.plan.naive:
+            return Source.TAPE
+        if v in self.inductions and self.inductions[v] in self.plan.counter:
+            return Source.COUNT
+        if v in self.formulas and self._all_free(self._bounds(v)):
+            return Source.COUNT
+        op = self.definition.get(v)
+        if op is None or not self.evaluable(op, self.points[v]):
+            return Source.TAPE
+        return Source.AGAIN if self._all_free(op.args) else Source.TAPE
+
+    def evaluable(self, op: Op, points: list[Point]) -> bool:
+        """Whether the operation itself may be evaluated again at the mirrors of the points."""
+        if op.kind != CALL:
+            return False
+        if op.is_call(prims.load):
+            return self._memory_agrees(op, points)
+        return is_view(op) or (repeatable(op) and not is_array(op.result.type) and cheap(op))
+
+    def _memory_agrees(self, load: Op, points: list[Point]) -> bool:
+        read = self.roots[load.args[1]]
+        region = self.s.region(load.result)
+        start = self.place[load.result]
+        for store, at in self.stores:
+            if not (read & self.roots[store.args[1]]):
+                continue
+            if _reaches(self.s, start, at, region):
+                for p in points:
+                    if _reaches(self.s, at, p, region):
+                        return False
+            # a store after the point that is not rolled back would show
+            if store not in self.plan.primal.saved:
+                for p in points:
+                    if _reaches(self.s, p, at, None, cyclic=True):
+                        return False
+        return True
+
+    def _all_free(self, operands: tuple[Operand, ...]) -> bool:
+        """Whether evaluating again from these ends in values that have a source anyway."""
+        budget = [12]
+        return all(self._free(x, budget) for x in operands)
+
+    def _free(self, v: Operand, budget: list[int]) -> bool:
+        if not isinstance(v, Value) or v in self.direct or v in self.sources:
+            return True
+        if self.s.region(v) is None and not self.plan.split:
+            return True
+        if v in self.s.ir.args and is_array(v.type):
+            return True
+        if v in self.counters or (v in self.inductions and self.inductions[v] in self.plan.counter):
+            return True
+        op = self.definition.get(v)
+        budget[0] -= 1
+        if op is None or budget[0] < 0 or not self.evaluable(op, self.points[v]):
+            return False
+        return all(self._free(a, budget) for a in op.args)
+
+
+EXPENSIVE_MODULES = ("math", "cmath", "numpy")
+
+
+def repeatable(op: Op) -> bool:
+    """Whether the result depends on the operands alone. That it may raise is no matter: it did not
+    the first time."""
+    return not effects.effects(op) & ~effects.Effect.RAISE
+
+
+def cheap(op: Op) -> bool:
+    """Whether computing the scalar again costs no more than storing and reading it."""
+    f = op.callee
+    if f in (operator.pow, operator.truediv, operator.mod, operator.floordiv):
+        return f is not operator.pow or isinstance(op.args[2], Const)
+    if registry.scalar(f) is None:
+        return True
+    return getattr(f, "__module__", None) not in EXPENSIVE_MODULES and not isinstance(
+        f, _ufunc()
+    )
+
+
+def _ufunc() -> type:
+    import numpy as np
+
+    return np.ufunc

@@ -1,0 +1,99 @@
+"""Which allocation an array value may be: its roots.
+
+A root is an argument array or an allocation site. An array value is (root, view path); views and
+block parameters pass roots on. Arguments are distinct roots: the wrapper refuses overlapping
+arguments of which one is written (see ``docs/semantics.md``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from ..ir.core import CALL, IR, SLOTGET, SLOTSET, Op, Slot, Value
+from ..runtime import prims
+from .kinds import is_array
+
+#: operations whose array result is the memory of their first operand
+#: what array handles on the tape may be: any that were put there
+CELLS = Slot("cells")
+
+VIEWS = (prims.subview, prims.transpose, prims.reshape, prims.real_view, prims.imag_view)
+
+Root = Value  # a root is named by the value that first holds it
+
+
+def is_view(op: Op) -> bool:
+    return op.is_call(*VIEWS)
+
+
+class Roots:
+    """``roots[v]``: the set of roots that array value ``v`` may be; ``slots`` too."""
+
+    def __init__(self, ir: IR) -> None:
+        self.of: dict[Value, frozenset[Root]] = {}
+        self.slots: dict[Slot, frozenset[Root]] = {}
+        self.args: list[Root] = [a for a in ir.args if is_array(a.type)]
+        flows: dict[Value, list[Value | Slot]] = defaultdict(list)  # value -> where it comes from
+        into: dict[Slot, list[Value]] = defaultdict(list)
+        for a in self.args:
+            self.of[a] = frozenset([a])
+        for block in ir:
+            for op in block.ops:
+                if op.kind == SLOTSET and isinstance(op.args[0], Value):
+                    if is_array(op.args[0].type):
+                        into[op.attr].append(op.args[0])
+                elif op.is_call(prims.poke) and isinstance(op.args[3], Value):
+                    if is_array(op.args[3].type):
+                        into[CELLS].append(op.args[3])
+                elif not is_array(op.result.type):
+                    continue
+                elif op.is_call(prims.peek):
+                    flows[op.result].append(CELLS)
+                elif op.kind == SLOTGET:
+                    flows[op.result].append(op.attr)
+                elif is_view(op):
+                    flows[op.result].append(op.args[1])  # type: ignore[arg-type]
+                elif op.is_call(prims.overlap_copy):
+                    self.of[op.result] = frozenset([op.result])
+                    flows[op.result].append(op.args[1])  # type: ignore[arg-type]
+                elif op.kind == CALL:
+                    self.of[op.result] = frozenset([op.result])
+            for edge, params in _edges(ir, block.id):
+                for p, a in zip(params, edge):
+                    if is_array(p.type) and isinstance(a, Value):
+                        flows[p].append(a)
+        self._solve(flows, into)
+
+    def _solve(
+        self, flows: dict[Value, list[Value | Slot]], into: dict[Slot, list[Value]]
+    ) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for slot, values in into.items():
+                new = frozenset().union(*(self[v] for v in values))
+                if new != self.slots.get(slot, frozenset()):
+                    self.slots[slot], changed = new, True
+            for v, sources in flows.items():
+                new = self[v].union(
+                    *(self.slots.get(s, frozenset()) if isinstance(s, Slot) else self[s] for s in sources)
+                )
+                if new != self[v]:
+                    self.of[v], changed = new, True
+
+    def __getitem__(self, v: object) -> frozenset[Root]:
+        return self.of.get(v, frozenset()) if isinstance(v, Value) else frozenset()
+
+    def all(self) -> frozenset[Root]:
+        return frozenset().union(*self.of.values()) if self.of else frozenset()
+
+
+def _edges(ir: IR, block: int):
+    from ..ir.core import ForIter
+
+    term = ir.blocks[block].term
+    for edge in term.edges:
+        params = ir.blocks[edge.target].params
+        if isinstance(term, ForIter) and edge is term.body:
+            params = params[1:]
+        yield edge.args, params

@@ -1,0 +1,127 @@
+"""Give every array that has a shadow a second value beside it: the shadow's handle.
+
+The same root has the same shadow by construction: what makes a view of the primal makes the same
+view of the shadow, block parameters travel in pairs, an allocation is followed by one of zeros.
+Afterwards shadow handles are ordinary values of the primal program, and the planner decides how
+the reverse half gets at them as it does for indices.
+"""
+
+from __future__ import annotations
+
+from ..ir.core import (
+    CALL,
+    IR,
+    SLOTGET,
+    SLOTSET,
+    Block,
+    Const,
+    Loc,
+    Op,
+    Operand,
+    Slot,
+    Undef,
+    Value,
+)
+from ..runtime import prims
+from .activity import Activity
+from .kinds import is_array
+from .roots import is_view
+
+ALLOCATING = {
+    prims.empty: prims.heap_zeros,
+    prims.zeros: prims.heap_zeros,
+    prims.heap_empty: prims.heap_zeros,
+    prims.heap_zeros: prims.heap_zeros,
+}
+ON_HEAP = {prims.empty: prims.heap_empty, prims.zeros: prims.heap_zeros}
+
+
+class Shadows:
+    """``of[x]`` is the shadow of array value ``x``. Arguments get theirs from ``given`` (a new
+    argument of the function each) or, where the caller has none, zeros made at the entry."""
+
+    def __init__(self, ir: IR, activity: Activity, tape: Value, given: list[Value]) -> None:
+        self.ir, self.activity, self.tape = ir, activity, tape
+        self.of: dict[Value, Value] = {}
+        self.slots: dict[Slot, Slot] = {}
+        self.arguments: list[Value] = []
+        blocks = list(ir)
+        self._arguments(given)
+        for b in blocks[1:]:
+            self._params(b)
+        for b in blocks:
+            for op in b.ops:
+                if is_array(op.result.type) and activity.has_shadow(op.result):
+                    if op.result not in self.of:
+                        self.of[op.result] = self._twin(op.result)
+        for b in blocks:
+            self._block(b)
+
+    def __getitem__(self, x: Operand) -> Operand:
+        return self.of[x] if isinstance(x, Value) and x in self.of else Const(None)
+
+    def _twin(self, x: Value) -> Value:
+        return self.ir.value(f"d{x.name}" if x.name else "d", x.type)
+
+    def _arguments(self, given: list[Value]) -> None:
+        ir, made = self.ir, []
+        for a in list(ir.args):
+            if not self.activity.has_shadow(a):
+                continue
+            self.of[a] = self._twin(a)
+            if a in given:
+                self.arguments.append(a)
+            else:
+                made.append(self._zeros_like(a, ir.entry.term.loc))
+        ir.entry.params += [self.of[a] for a in self.arguments]
+        ir.entry.ops[:0] = made
+
+    def _params(self, b: Block) -> None:
+        for p in list(b.params):
+            if self.activity.has_shadow(p):
+                self.of[p] = self._twin(p)
+
+    def _block(self, b: Block) -> None:
+        ops: list[Op] = []
+        for op in b.ops:
+            ops.append(op)
+            twin = self._shadow_op(op)
+            if twin is not None:
+                ops.append(twin)
+        b.ops = ops
+        for edge in b.edges:
+            params = self.ir.blocks[edge.target].params
+            extra = [
+                self._pair(a) for p, a in zip(params, edge.args) if p in self.of
+            ]
+            edge.args += tuple(extra)
+        if b is not self.ir.entry:
+            b.params += [self.of[p] for p in b.params if p in self.of]
+
+    def _pair(self, a: Operand) -> Operand:
+        return self.of[a] if isinstance(a, Value) else Undef(type=getattr(a, "type", None))
+
+    def _shadow_op(self, op: Op) -> Op | None:
+        """The operation on shadows that goes with ``op``, if any."""
+        if op.kind == SLOTSET and isinstance(op.args[0], Value) and op.args[0] in self.of:
+            slot = self.slots.setdefault(op.attr, Slot(f"d{op.attr.name}", op.attr.type))
+            return Op(SLOTSET, self.ir.value(), (self.of[op.args[0]],), slot, op.loc)
+        x = op.result
+        if x not in self.of:
+            return None
+        if op.kind == SLOTGET:
+            slot = self.slots.setdefault(op.attr, Slot(f"d{op.attr.name}", op.attr.type))
+            return Op(SLOTGET, self.of[x], (), slot, op.loc)
+        if is_view(op):
+            args = (op.fn, self.of[op.args[1]], *op.args[2:])  # type: ignore[index]
+            return Op(op.kind, self.of[x], args, op.attr, op.loc)
+        if op.callee in ALLOCATING:
+            rest = op.args[1:] if op.callee in ON_HEAP else op.args[2:]
+            args = (Const(ALLOCATING[op.callee]), self.tape, *rest)
+            return Op(op.kind, self.of[x], args, op.attr, op.loc)
+        # any other producer of an array (a leaf): zeros of its shape
+        return self._zeros_like(x, op.loc)
+
+    def _zeros_like(self, x: Value, loc: Loc) -> Op:
+        args = (Const(prims.heap_zeros_like), self.tape, x)
+        return Op(CALL, self.of[x], args, None, loc)

@@ -1,0 +1,185 @@
+"""The shape of control flow that reversal builds on.
+
+``normalise`` gives: one Return block; loops with one preheader and one latch, each ending in a
+plain jump; a *landing* block of its own on every edge that leaves a loop; and no edge from a block
+with several successors to one with several predecessors. So each way into a join is one block, and
+there is a place for code on each edge.
+"""
+
+from __future__ import annotations
+
+from ..ir.core import IR, Block, Edge, Jump, Operand, Return, Value
+from ..ir.dominators import dominators, reverse_postorder
+from ..ir.loops import Loop, loop_forest
+
+
+def normalise(ir: IR) -> None:
+    _one_return(ir)
+    changed = True
+    while changed:
+        changed = any([_canonical_loop(ir, loop) for loop in loop_forest(ir)])
+    landed: set[int] = set()
+    for loop in loop_forest(ir):
+        for block, edge in loop.exits:
+            if edge.target not in landed:
+                landed.add(split_edge(ir, ir.blocks[block], edge).id)
+    preds = ir.predecessors()
+    for b in list(ir):
+        if len(b.edges) > 1:
+            for edge in b.edges:
+                if len(preds[edge.target]) > 1:
+                    split_edge(ir, b, edge)
+    order = reverse_postorder(ir)
+    ir.blocks = {i: ir.blocks[i] for i in order}
+
+
+def split_edge(ir: IR, block: Block, edge: Edge) -> Block:
+    """A new block on the edge."""
+    middle = ir.block()
+    middle.term = Jump(Edge(edge.target, edge.args), block.term.loc)
+    edge.target, edge.args = middle.id, ()
+    return middle
+
+
+def _one_return(ir: IR) -> None:
+    """Join the returns: each packs the same number of leaves, which become block parameters."""
+    from .activity import returned
+    from ..runtime import prims
+    from ..ir.core import Op, CALL, Const
+
+    returns = [b for b in ir if isinstance(b.term, Return)]
+    if len(returns) < 2:
+        return
+    parts = [returned(ir, b.id) for b in returns]
+    types = [_known_type(column) for column in zip(*parts)]
+    last = ir.block([ir.value("result", t) for t in types])
+    packed = ir.value()
+    loc = returns[-1].term.loc
+    last.ops.append(Op(CALL, packed, (Const(prims.pack), *last.params), None, loc))
+    last.term = Return(packed, loc)
+    for b, args in zip(returns, parts):
+        value = b.term.operands[0]
+        b.ops = [op for op in b.ops if op.result is not value]
+        b.term = Jump(Edge(last.id, args), b.term.loc)
+
+
+def _known_type(column: tuple[Operand, ...]):
+    from numba import typeof
+
+    for x in column:
+        if isinstance(x, Value):
+            return x.type
+    return typeof(column[0].value) if column else None  # type: ignore[union-attr]
+
+
+def _canonical_loop(ir: IR, loop: Loop) -> bool:
+    """Give the loop one preheader and one latch that only jump; whether anything had to change."""
+    changed = False
+    latches = set(loop.latches)
+    inside = [(ir.blocks[b], e) for b in loop.latches for e in ir.blocks[b].edges if e.target == loop.header]
+    outside = [
+        (ir.blocks[p], e)
+        for p in dict.fromkeys(ir.predecessors()[loop.header])
+        if p not in latches
+        for e in ir.blocks[p].edges
+        if e.target == loop.header
+    ]
+    for group in (inside, outside):
+        if len(group) == 1 and isinstance(group[0][0].term, Jump):
+            continue
+        _merge(ir, group, loop.header)
+        changed = True
+    return changed
+
+
+def _merge(ir: IR, group: list[tuple[Block, Edge]], header: int) -> None:
+    """Lead the edges through one new block in front of the header."""
+    params = [ir.value(p.name, p.type) for p in ir.blocks[header].params]
+    middle = ir.block(params)
+    middle.term = Jump(Edge(header, params), group[0][0].term.loc)
+    for _, edge in group:
+        edge.target = middle.id
+
+
+class Structure:
+    """What reversal asks of a normalised function."""
+
+    def __init__(self, ir: IR) -> None:
+        self.ir = ir
+        self.order = reverse_postorder(ir)
+        self.number = {b: i for i, b in enumerate(self.order)}
+        self.preds = ir.predecessors()
+        self.forest = loop_forest(ir)
+        self.loops: list[Loop] = list(self.forest)
+        self.tree = dominators(ir)
+        self.home: dict[Value, int] = {}  # block in which a value is defined
+        for b in ir:
+            for p in b.params:
+                self.home[p] = b.id
+            for op in b.ops:
+                self.home[op.result] = b.id
+        returns = [b.id for b in ir if isinstance(b.term, Return)]
+        self.exit: int | None = returns[0] if returns else None
+        self.returning = self._returning()
+        self._reach: dict[tuple[int, int | None], frozenset[int]] = {}
+        self.landing: dict[int, tuple[int, list[Loop]]] = {}  # block -> (exiting block, loops left)
+        for b in ir:
+            if len(self.preds[b.id]) == 1:
+                p = self.preds[b.id][0]
+                left = [
+                    loop for loop in self.around(p) if b.id not in loop.blocks
+                ]
+                if left:
+                    self.landing[b.id] = (p, left)
+
+    def around(self, block: int) -> list[Loop]:
+        """The loops that hold the block, innermost first."""
+        out, loop = [], self.forest.innermost(block)
+        while loop is not None:
+            out.append(loop)
+            loop = loop.parent
+        return out
+
+    def region(self, v: Value) -> Loop | None:
+        """The innermost loop in which ``v`` is defined, None outside loops."""
+        return self.forest.innermost(self.home[v])
+
+    def preheader(self, loop: Loop) -> int:
+        (p,) = [p for p in self.preds[loop.header] if p not in loop.blocks]
+        return p
+
+    def latch(self, loop: Loop) -> int:
+        return loop.latches[0]
+
+    def _returning(self) -> set[int]:
+        """The blocks from which the function may still return: the others have no reverse."""
+        seen: set[int] = set()
+        stack = [] if self.exit is None else [self.exit]
+        while stack:
+            b = stack.pop()
+            if b not in seen:
+                seen.add(b)
+                stack += self.preds[b]
+        return seen
+
+    def reach(self, block: int, region: Loop | None) -> frozenset[int]:
+        """The blocks that may run after ``block`` within one iteration of ``region`` (its back edge
+        and those of the loops around it are not followed); ``block`` itself only if a cycle of an
+        inner loop leads back to it."""
+        key = (block, region.header if region else None)
+        if key not in self._reach:
+            barred = set()
+            loop = region
+            while loop is not None:
+                barred.add(loop.header)
+                loop = loop.parent
+            seen: set[int] = set()
+            stack = list(self.ir.blocks[block].successors)
+            while stack:
+                b = stack.pop()
+                if b not in seen and b not in barred:
+                    seen.add(b)
+                    stack += self.ir.blocks[b].successors
+            self._reach[key] = frozenset(seen)
+        return self._reach[key]
+
