@@ -34,7 +34,7 @@ from .roots import Roots
 from .shadows import ON_HEAP, Shadows
 from .structure import normalise
 
-TAPE = types.Array(types.int64, 1, "C")
+TAPE = types.int64
 
 
 @dataclass

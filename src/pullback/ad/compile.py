@@ -1,0 +1,153 @@
+"""From a flat function to compiled derivative code: the low-level layer under all operators.
+
+Nothing here knows about argument structures, shadows of users or operators: see ``build`` and
+``forward`` for the calling conventions of the kernels.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ir.core import IR
+from ..typing_ import Flat, reflat
+from .build import Built, build
+from .forward import Pushforward, forward
+
+_lock = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Options:
+    """``plan``: "full" or "naive" (every needed value stored, every overwrite saved: the oracle).
+    ``run``: "native", or "python" to run the generated code on CPython (slow, for debugging)."""
+
+    plan: str = "full"
+    run: str = "native"
+    fastmath: bool = False
+
+
+DEFAULT = Options()
+
+
+@dataclass
+class Kernel:
+    """Compiled code of one derivative. ``call`` is the primal, the combined function, the forward
+    half or the pushforward; ``back`` the reverse half of split mode. Both take the tape first if
+    ``tapes`` (how many tapes they take) is not zero."""
+
+    flat: Flat
+    call: Callable[..., Any]
+    tapes: int
+    back: Callable[..., Any] | None = None
+    built: Built | None = None
+    push: Pushforward | None = None
+    parts: dict[str, IR] = field(default_factory=dict)  # the final IR of each function
+
+
+def primal(flat: Flat, options: Options = DEFAULT) -> Kernel:
+    """The function itself, compiled: ``(*args) -> results``."""
+    return _cached(flat, ("primal", options), lambda: _primal(flat, options))
+
+
+def gradient(
+    flat: Flat,
+    active: Sequence[bool],
+    wanted: Sequence[bool] | None = None,
+    *,
+    split: bool = False,
+    options: Options = DEFAULT,
+) -> Kernel:
+    """Reverse mode by the entry parameters where ``active``, of the results where ``wanted``."""
+    key = ("gradient", tuple(active), None if wanted is None else tuple(wanted), split, options)
+    return _cached(flat, key, lambda: _gradient(flat, active, wanted, split, options))
+
+
+def pushforward(flat: Flat, active: Sequence[bool], options: Options = DEFAULT) -> Kernel:
+    """Forward mode by the entry parameters where ``active``."""
+    key = ("pushforward", tuple(active), options)
+    return _cached(flat, key, lambda: _pushforward(flat, active, options))
+
+
+def forward_over_reverse(
+    flat: Flat,
+    active: Sequence[bool],
+    wanted: Sequence[bool] | None = None,
+    *,
+    options: Options = DEFAULT,
+) -> Kernel:
+    """Forward mode over the combined function: its arguments, shadows and tape all have tangents.
+
+    The kernel's ``push.tangents`` are positions in the combined function's parameters (``0`` is the
+    tape), whose other positions are those of ``built``; seeds have no tangents."""
+    key = ("hvp", tuple(active), None if wanted is None else tuple(wanted), options)
+    return _cached(flat, key, lambda: _hvp(flat, active, wanted, options))
+
+
+def _primal(flat: Flat, options: Options) -> Kernel:
+    ir = flat.ir.copy()
+    return Kernel(flat, _executable(ir, options, flat), 0, parts={"primal": ir})
+
+
+def _gradient(
+    flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, split: bool, options: Options
+) -> Kernel:
+    built = build(flat.ir, active, wanted, split=split, naive=options.plan == "naive")
+    first = _clean(built.forward)
+    parts = {"forward" if split else "combined": first}
+    back = None
+    if built.reverse is not None:
+        parts["reverse"] = last = _clean(built.reverse)
+        back = _executable(last, options, flat)
+    return Kernel(flat, _executable(first, options, flat), 1, back, built, parts=parts)
+
+
+def _pushforward(flat: Flat, active: Sequence[bool], options: Options) -> Kernel:
+    push = forward(flat.ir, active)
+    ir = _clean(push.ir)
+    return Kernel(flat, _executable(ir, options, flat), 0, push=push, parts={"pushforward": ir})
+
+
+def _hvp(
+    flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, options: Options
+) -> Kernel:
+    built = build(flat.ir, active, wanted, naive=options.plan == "naive")
+    combined = _clean(built.forward)
+    n = len(flat.ir.args)
+    shadows = [True] * len(built.shadowed)
+    seeds = [False] * len(built.seeded)
+    push = forward(combined, [False, *active, *shadows, *seeds])
+    assert len(combined.args) == 1 + n + len(shadows) + len(seeds)
+    ir = _clean(push.ir)
+    call = _executable(ir, options, flat)
+    return Kernel(flat, call, 2, built=built, push=push, parts={"combined": combined, "hvp": ir})
+
+
+def _clean(ir: IR) -> IR:
+    """Type what AD wrote, enter and inline the rules' partials, and tidy up."""
+    from ..passes.manager import optimize
+
+    flat = reflat(ir)
+    optimize(flat)
+    return flat
+
+
+def _executable(ir: IR, options: Options, flat: Flat) -> Callable[..., Any]:
+    if options.run == "python":
+        from ..backend import lower
+
+        return lower(ir)
+    from ..backend.native import compile_native
+
+    return compile_native(ir, options={"fastmath": options.fastmath or flat.semantics.fastmath})
+
+
+def _cached(flat: Flat, key: Any, make: Callable[[], Kernel]) -> Kernel:
+    kernels = flat.__dict__.setdefault("kernels", {})
+    if key not in kernels:
+        with _lock:
+            if key not in kernels:
+                kernels[key] = make()
+    return kernels[key]
