@@ -29,6 +29,8 @@ def aval(x, known=False):
 def body_of(f, *args, **kwargs):
     """The body that typing would enter for this call."""
     found = registry.body_for(f, [aval(a) for a in args], {k: aval(v) for k, v in kwargs.items()})
+    if found is None and getattr(f, "__module__", "").startswith("pullback."):
+        return f  # a Python function of ours: entered as it is
     assert found is not None, f"no body of {f} for these arguments"
     return found
 

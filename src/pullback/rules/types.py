@@ -102,3 +102,19 @@ def promoted(a: Any) -> Any:
     if d is None:
         return None
     return KINDS[d.kind] if is_scalar(a) and getattr(a, "py", False) and d.kind != "b" else d
+
+
+def value_class(a: Any) -> Any:
+    """The dtype of an array or number: `dtype` under a name that parameters do not hide."""
+    return dtype(a)
+
+
+def as_dtype(spec: Any) -> np.dtype[Any] | None:
+    """The dtype that a dtype argument names: a dtype, a class, a string or a Numba type."""
+    if spec is None:
+        return None
+    try:
+        found = np.dtype(spec)
+    except TypeError:
+        return dtype_of_type(spec)
+    return found if found.kind in KINDS and found.char not in "egG" else None

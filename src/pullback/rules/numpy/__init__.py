@@ -1,3 +1,3 @@
 """Bodies of NumPy's functions, a family a file."""
 
-from . import ufuncs  # noqa: F401  (it registers)
+from . import assign, ufuncs  # noqa: F401  (they register)
