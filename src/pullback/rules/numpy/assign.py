@@ -101,11 +101,12 @@ def copied(x: Any, to: Any = None, order: str = "K", name: str = "copy") -> Call
         order = order_of([x])
     if ndim(x) == 0:
         expr = cast_expr(dtype(x), to, "load(x)")
-        source = (
-            f'def {name}(x):\n    out = empty(TO, "C")\n    store(out, {expr})\n    return out\n'
-        )
-        scope = {n: getattr(prims, n) for n in ("empty", "load", "store", "cast", "real")}
-        return function(name, source, TO=to, **scope)
+        w = Writer()
+        with w(f"def {name}(x):"):
+            w('out = empty(TO, "C")')
+            w(f"store(out, {expr})")
+            w("return out")
+        return make(name, w, TO=to)
     return Elementwise(
         name=name,
         expr=cast_expr(dtype(x), to, "{0}"),
