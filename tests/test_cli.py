@@ -1,8 +1,5 @@
 """The command line, as a user types it."""
 
-import subprocess
-import sys
-
 import pytest
 from click.testing import CliRunner
 
@@ -48,12 +45,6 @@ def run(*arguments):
 def test_help_names_every_command():
     out = run("--help").output
     assert all(name in out for name in ("demo", "ir", "check", "explain"))
-
-
-def test_importing_the_package_loads_neither_click_nor_numba():
-    code = "import pullback, sys; print({'click', 'rich', 'numba', 'scipy'} & set(sys.modules))"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize(
