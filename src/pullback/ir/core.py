@@ -415,6 +415,7 @@ class Info:
     doc: str | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)  # of @njit, if it was one
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # the function's __dict__
 
 
 class IR:

@@ -1,0 +1,178 @@
+"""The control flow of the instructions, and what is known of each local before SSA is built.
+
+Sets of locals are bit masks: local 3 is bit ``1 << 3``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .decode import Instr
+
+_ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
+_ALWAYS_JUMP = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+
+# What an instruction does to local slots. "read": needs it bound; "take": reads it bound or not;
+# "bind": binds it; "clear": unbinds it; "kill": needs it bound and unbinds it.
+READ, TAKE, BIND, CLEAR, KILL = range(5)
+
+_EFFECTS: dict[str, tuple[int, ...]] = {
+    "LOAD_FAST": (READ,),
+    "LOAD_FAST_CHECK": (READ,),
+    "LOAD_CLOSURE": (READ,),
+    "LOAD_DEREF": (READ,),
+    "STORE_DEREF": (READ,),
+    "DELETE_DEREF": (READ,),
+    "STORE_FAST": (BIND,),
+    "DELETE_FAST": (KILL,),
+    "MAKE_CELL": (TAKE, BIND),
+    "LOAD_FAST_AND_CLEAR": (TAKE, CLEAR),
+}
+_PAIRS: dict[str, tuple[int, int]] = {
+    "LOAD_FAST_LOAD_FAST": (READ, READ),
+    "STORE_FAST_LOAD_FAST": (BIND, READ),
+    "STORE_FAST_STORE_FAST": (BIND, BIND),
+}
+
+
+def effects(ins: Instr) -> list[tuple[int, int]]:
+    """What the instruction does to locals, in order: (effect, local)."""
+    if ins.op in _EFFECTS:
+        return [(e, ins.arg) for e in _EFFECTS[ins.op]]
+    if ins.op in _PAIRS:
+        first, second = _PAIRS[ins.op]
+        return [(first, ins.arg >> 4), (second, ins.arg & 15)]
+    return []
+
+
+@dataclass
+class RawBlock:
+    """Instructions without a jump into or out of the middle. ``live`` and ``bound`` are the locals
+    that may be read before they are bound again, and those that are bound on every path here."""
+
+    start: int
+    instrs: list[Instr] = field(default_factory=list)
+    succs: list[int] = field(default_factory=list)
+    npreds: int = 0
+    live: int = 0
+    bound: int = 0
+
+
+@dataclass
+class Flow:
+    """``blocks`` in reverse postorder; ``stores[i]``: how many instructions give local i a value;
+    ``cleared``: the locals that a comprehension saves and restores."""
+
+    blocks: list[RawBlock]
+    stores: list[int]
+    cleared: int
+
+
+def analyse(instrs: list[Instr], nlocals: int, given: int) -> Flow:
+    """Blocks reachable from the first instruction. ``given``: the locals bound at the start."""
+    blocks = _split(instrs)
+    order = _order(blocks)
+    flow = Flow(order, [0] * nlocals, 0)
+    for b in order:
+        for ins in b.instrs:
+            for effect, i in effects(ins):
+                if effect in (BIND, CLEAR, KILL):
+                    flow.stores[i] += 1
+                if effect == CLEAR:
+                    flow.cleared |= 1 << i
+    _bound(blocks, order, given, flow.cleared)
+    _live(blocks, order)
+    return flow
+
+
+def _split(instrs: list[Instr]) -> dict[int, RawBlock]:
+    leaders = {instrs[0].offset}
+    for ins in instrs:
+        if ins.target is not None:
+            leaders.add(ins.target)
+            leaders.add(ins.next)
+    blocks: dict[int, RawBlock] = {}
+    block = None
+    for ins in instrs:
+        if block is None or ins.offset in leaders:
+            if block is not None:
+                block.succs.append(ins.offset)
+            block = blocks[ins.offset] = RawBlock(ins.offset)
+        block.instrs.append(ins)
+        if ins.target is not None:
+            if ins.op not in _ALWAYS_JUMP:
+                block.succs.append(ins.next)
+            block.succs.append(ins.target)
+            block = None
+        elif ins.op in _ENDS:
+            block = None
+    return blocks
+
+
+def _order(blocks: dict[int, RawBlock]) -> list[RawBlock]:
+    """Reverse postorder, counting the edges into each block."""
+    first = next(iter(blocks))
+    seen = {first}
+    out: list[RawBlock] = []
+    stack = [(blocks[first], iter(reversed(blocks[first].succs)))]
+    while stack:
+        block, succs = stack[-1]
+        for s in succs:
+            blocks[s].npreds += 1
+            if s not in seen:
+                seen.add(s)
+                stack.append((blocks[s], iter(reversed(blocks[s].succs))))
+                break
+        else:
+            out.append(block)
+            stack.pop()
+    return out[::-1]
+
+
+def _bound(blocks: dict[int, RawBlock], order: list[RawBlock], given: int, cleared: int) -> None:
+    """Locals bound on every path. A local that comprehensions restore may be restored to unbound,
+    so binding it counts for nothing here; the checks that this adds are removed later."""
+    for b in order:
+        b.bound = -1
+    order[0].bound = given
+    changed = True
+    while changed:
+        changed = False
+        for b in order:
+            mask = b.bound
+            for ins in b.instrs:
+                for effect, i in effects(ins):
+                    if effect >= CLEAR:
+                        mask &= ~(1 << i)
+                    elif not cleared >> i & 1:
+                        mask |= 1 << i
+            for s in b.succs:
+                known = blocks[s].bound & mask
+                if known != blocks[s].bound:
+                    blocks[s].bound = known
+                    changed = True
+
+
+def _live(blocks: dict[int, RawBlock], order: list[RawBlock]) -> None:
+    summary = {}
+    for b in order:
+        used = set_ = 0
+        for ins in b.instrs:
+            for effect, i in effects(ins):
+                if effect in (READ, TAKE, KILL):
+                    used |= (1 << i) & ~set_
+                if effect in (BIND, CLEAR, KILL):
+                    set_ |= 1 << i
+        summary[b.start] = used, set_
+    changed = True
+    while changed:
+        changed = False
+        for b in reversed(order):
+            used, set_ = summary[b.start]
+            live = 0
+            for s in b.succs:
+                live |= blocks[s].live
+            live = used | live & ~set_
+            if live != b.live:
+                b.live = live
+                changed = True

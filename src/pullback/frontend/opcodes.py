@@ -1,0 +1,480 @@
+"""What the instructions that all supported versions share do to the abstract machine.
+
+A table maps the name of an instruction to its handler ``(machine, instruction) -> None``. The
+modules ``opcodes_311`` etc. complete the table for one version each. An instruction that is in no
+table is a construct that cannot be lifted.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+from ..ir import intrinsics
+from ..ir.core import (
+    CALL,
+    CLOSURE,
+    GETCELL,
+    GLOBAL,
+    NEWCELL,
+    SETCELL,
+    ClosureSpec,
+    Const,
+    Edge,
+    ForIter,
+    Jump,
+    Op,
+    Operand,
+    Raise,
+    Return,
+    Undef,
+    Value,
+)
+from ..ir.operators import BINARY_OP, COMPARE, UNARY
+from .decode import Instr
+from .machine import NULL, Machine
+
+Handler = Callable[[Machine, Instr], None]
+Table = dict[str, Handler]
+
+
+def handler(table: Table, *names: str) -> Callable[[Handler], Handler]:
+    """Enter the function under the names."""
+
+    def enter(f: Handler) -> Handler:
+        table.update(dict.fromkeys(names, f))
+        return f
+
+    return enter
+
+
+COMMON: Table = {}
+
+
+# -- calls of a fixed function with operands from the stack ----------------------------------------
+def push_call(fn: Any, n: int, order: tuple[int, ...] | None = None) -> Handler:
+    """Pop n operands, push the result of fn on them (permuted by ``order`` if given)."""
+
+    def run(m: Machine, ins: Instr) -> None:
+        xs = m.popn(n)
+        m.push(m.call(fn, *(xs if order is None else [xs[i] for i in order])))
+
+    return run
+
+
+def effect_call(fn: Any, n: int, order: tuple[int, ...] | None = None) -> Handler:
+    """The same without a result."""
+
+    def run(m: Machine, ins: Instr) -> None:
+        xs = m.popn(n)
+        m.call(fn, *(xs if order is None else [xs[i] for i in order]))
+
+    return run
+
+
+def push_display(fn: Any, per: int = 1) -> Handler:
+    """Pop as many operands as the argument says."""
+
+    def run(m: Machine, ins: Instr) -> None:
+        m.push(m.call(fn, *m.popn(per * ins.arg)))
+
+    return run
+
+
+def mutate(fn: Any, n: int = 1) -> Handler:
+    """Pop n operands and call fn on them and a collection further down."""
+
+    def run(m: Machine, ins: Instr) -> None:
+        xs = m.popn(n)
+        m.call(fn, m.stack[-ins.arg], *xs)
+
+    return run
+
+
+def grow(fn: Any) -> Handler:
+    """Pop one operand and replace a collection further down by fn of it and the operand."""
+
+    def run(m: Machine, ins: Instr) -> None:
+        x = m.pop()
+        m.stack[-ins.arg] = m.call(fn, m.stack[-ins.arg], x)
+
+    return run
+
+
+def peek_call(fn: Any, n: int) -> Handler:
+    """Push the result of fn on the top n operands, which stay."""
+
+    def run(m: Machine, ins: Instr) -> None:
+        m.push(m.call(fn, *m.stack[-n:]))
+
+    return run
+
+
+COMMON |= {name: push_call(fn, 1) for name, fn in UNARY.items()}
+COMMON |= {
+    "BINARY_SUBSCR": push_call(operator.getitem, 2),
+    "STORE_SUBSCR": effect_call(operator.setitem, 3, (1, 2, 0)),
+    "DELETE_SUBSCR": effect_call(operator.delitem, 2),
+    "GET_ITER": push_call(iter, 1),
+    "GET_LEN": peek_call(intrinsics.get_len, 1),
+    "MATCH_SEQUENCE": peek_call(intrinsics.match_sequence, 1),
+    "MATCH_MAPPING": peek_call(intrinsics.match_mapping, 1),
+    "MATCH_KEYS": peek_call(intrinsics.match_keys, 2),
+    "BUILD_TUPLE": push_display(intrinsics.build_tuple),
+    "BUILD_LIST": push_display(intrinsics.build_list),
+    "BUILD_SET": push_display(intrinsics.build_set),
+    "BUILD_MAP": push_display(intrinsics.build_map, 2),
+    "BUILD_STRING": push_display(intrinsics.build_string),
+    "BUILD_SLICE": push_display(slice),
+    "LIST_APPEND": mutate(intrinsics.list_append),
+    "SET_ADD": mutate(intrinsics.set_add),
+    "MAP_ADD": mutate(intrinsics.map_add, 2),
+    "SET_UPDATE": grow(intrinsics.set_update),
+    "DICT_UPDATE": grow(intrinsics.dict_update),
+}
+
+
+@handler(COMMON, "BINARY_OP")
+def binary_op(m: Machine, ins: Instr) -> None:
+    a, b = m.popn(2)
+    m.push(m.call(BINARY_OP[ins.arg], a, b))
+
+
+def compare(m: Machine, symbol: str) -> None:
+    a, b = m.popn(2)
+    m.push(m.call(COMPARE[symbol], a, b))
+
+
+@handler(COMMON, "IS_OP")
+def is_op(m: Machine, ins: Instr) -> None:
+    a, b = m.popn(2)
+    m.push(m.call(operator.is_not if ins.arg else operator.is_, a, b))
+
+
+@handler(COMMON, "CONTAINS_OP")
+def contains_op(m: Machine, ins: Instr) -> None:
+    item, container = m.popn(2)
+    found = m.call(operator.contains, container, item)
+    m.push(m.call(operator.not_, found) if ins.arg else found)
+
+
+@handler(COMMON, "LIST_EXTEND")
+def list_extend(m: Machine, ins: Instr) -> None:
+    """A display of constants is built by extending an empty list with a constant tuple."""
+    items, target = m.pop(), m.stack[-ins.arg]
+    last = m.block.ops[-1] if m.block.ops else None
+    fresh = last is not None and last.result is target and last.is_call(intrinsics.build_list)
+    if last is not None and fresh and not last.posargs and isinstance(items, Const):
+        last.args += tuple(map(Const, items.value))
+        return
+    m.stack[-ins.arg] = m.call(intrinsics.list_extend, target, items)
+
+
+@handler(COMMON, "DICT_MERGE")
+def dict_merge(m: Machine, ins: Instr) -> None:
+    """Keywords of a call: the callee lies three deeper (callable, NULL or self, arguments)."""
+    items, target = m.pop(), m.stack[-ins.arg]
+    callee = m.stack[-ins.arg - 2 - (m.stack[-ins.arg - 2] is NULL)]
+    m.stack[-ins.arg] = m.call(intrinsics.dict_merge, target, items, callee)
+
+
+@handler(COMMON, "BUILD_CONST_KEY_MAP")
+def build_const_key_map(m: Machine, ins: Instr) -> None:
+    keys = m.pop()
+    values = m.popn(ins.arg)
+    pairs = [x for k, v in zip(constant_items(keys), values) for x in (k, v)]
+    m.push(m.call(intrinsics.build_map, *pairs))
+
+
+def constant_items(x: Operand) -> list[Const]:
+    assert isinstance(x, Const)
+    return [Const(v) for v in x.value]
+
+
+# -- the stack -------------------------------------------------------------------------------------
+@handler(COMMON, "NOP", "RESUME", "CACHE", "PRECALL", "COPY_FREE_VARS")
+def nothing(m: Machine, ins: Instr) -> None:
+    pass
+
+
+@handler(COMMON, "PUSH_NULL")
+def push_null(m: Machine, ins: Instr) -> None:
+    m.push(NULL)
+
+
+@handler(COMMON, "POP_TOP", "END_FOR")
+def pop_top(m: Machine, ins: Instr) -> None:
+    m.pop()
+
+
+@handler(COMMON, "COPY")
+def copy(m: Machine, ins: Instr) -> None:
+    m.push(m.stack[-ins.arg])
+
+
+@handler(COMMON, "SWAP")
+def swap(m: Machine, ins: Instr) -> None:
+    m.stack[-ins.arg], m.stack[-1] = m.stack[-1], m.stack[-ins.arg]
+
+
+# -- constants, locals, cells, globals, attributes -------------------------------------------------
+@handler(COMMON, "LOAD_CONST")
+def load_const(m: Machine, ins: Instr) -> None:
+    m.push(Const(m.consts[ins.arg]))
+
+
+@handler(COMMON, "LOAD_ASSERTION_ERROR")
+def load_assertion_error(m: Machine, ins: Instr) -> None:
+    m.push(Const(AssertionError))
+
+
+@handler(COMMON, "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_CLOSURE")
+def load_fast(m: Machine, ins: Instr) -> None:
+    m.push(m.read(ins.arg))
+
+
+@handler(COMMON, "STORE_FAST")
+def store_fast(m: Machine, ins: Instr) -> None:
+    m.write(ins.arg, m.pop())
+
+
+@handler(COMMON, "DELETE_FAST")
+def delete_fast(m: Machine, ins: Instr) -> None:
+    m.read(ins.arg)
+    m.clear(ins.arg)
+
+
+@handler(COMMON, "MAKE_CELL")
+def make_cell(m: Machine, ins: Instr) -> None:
+    cell = m.op(NEWCELL, (m.take(ins.arg),), m.local_names[ins.arg])
+    m.write(ins.arg, cell)
+
+
+@handler(COMMON, "LOAD_DEREF")
+def load_deref(m: Machine, ins: Instr) -> None:
+    m.push(m.op(GETCELL, (m.read(ins.arg),), m.local_names[ins.arg]))
+
+
+@handler(COMMON, "STORE_DEREF")
+def store_deref(m: Machine, ins: Instr) -> None:
+    m.op(SETCELL, (m.read(ins.arg), m.pop()), m.local_names[ins.arg])
+
+
+@handler(COMMON, "DELETE_DEREF")
+def delete_deref(m: Machine, ins: Instr) -> None:
+    name = m.local_names[ins.arg]
+    m.op(SETCELL, (m.read(ins.arg), Undef(name)), name)
+
+
+def load_global(m: Machine, name: str) -> Value:
+    return m.op(GLOBAL, (), name)
+
+
+@handler(COMMON, "LOAD_BUILD_CLASS")
+def load_build_class(m: Machine, ins: Instr) -> None:
+    m.push(load_global(m, "__build_class__"))
+
+
+@handler(COMMON, "STORE_GLOBAL")
+def store_global(m: Machine, ins: Instr) -> None:
+    m.call(intrinsics.store_global, Const(m.names[ins.arg]), m.pop())
+
+
+@handler(COMMON, "DELETE_GLOBAL")
+def delete_global(m: Machine, ins: Instr) -> None:
+    m.call(intrinsics.delete_global, Const(m.names[ins.arg]))
+
+
+def get_attribute(m: Machine, x: Operand, name: str) -> Value:
+    return m.call(getattr, x, Const(name))
+
+
+@handler(COMMON, "STORE_ATTR")
+def store_attr(m: Machine, ins: Instr) -> None:
+    value, target = m.popn(2)
+    m.call(setattr, target, Const(m.names[ins.arg]), value)
+
+
+@handler(COMMON, "DELETE_ATTR")
+def delete_attr(m: Machine, ins: Instr) -> None:
+    m.call(delattr, m.pop(), Const(m.names[ins.arg]))
+
+
+@handler(COMMON, "IMPORT_NAME")
+def import_name(m: Machine, ins: Instr) -> None:
+    level, fromlist = m.popn(2)
+    m.push(m.call(intrinsics.import_name, Const(m.names[ins.arg]), fromlist, level))
+
+
+@handler(COMMON, "IMPORT_FROM")
+def import_from(m: Machine, ins: Instr) -> None:
+    m.push(m.call(intrinsics.import_from, m.stack[-1], Const(m.names[ins.arg])))
+
+
+# -- unpacking, match ------------------------------------------------------------------------------
+def push_items(m: Machine, items: Value, n: int) -> None:
+    m.stack += [m.call(operator.getitem, items, Const(i)) for i in range(n)][::-1]
+
+
+@handler(COMMON, "UNPACK_SEQUENCE")
+def unpack_sequence(m: Machine, ins: Instr) -> None:
+    push_items(m, m.call(intrinsics.unpack, m.pop(), Const(ins.arg)), ins.arg)
+
+
+@handler(COMMON, "UNPACK_EX")
+def unpack_ex(m: Machine, ins: Instr) -> None:
+    before, after = ins.arg & 255, ins.arg >> 8
+    items = m.call(intrinsics.unpack_ex, m.pop(), Const(before), Const(after))
+    push_items(m, items, before + 1 + after)
+
+
+@handler(COMMON, "MATCH_CLASS")
+def match_class(m: Machine, ins: Instr) -> None:
+    subject, cls, names = m.popn(3)
+    m.push(m.call(intrinsics.match_class, subject, cls, names, Const(ins.arg)))
+
+
+# -- calls -----------------------------------------------------------------------------------------
+def call(m: Machine, fn: Operand, args: list[Operand], kwnames: tuple[str, ...] = ()) -> None:
+    if not args and isinstance(fn, Value):
+        args = super_arguments(m, fn)
+    m.push(m.op(CALL, (fn, *args), kwnames or None))
+
+
+def super_arguments(m: Machine, fn: Value) -> list[Operand]:
+    """``super()`` finds its arguments in the frame; here they are written out."""
+    found = m.block.ops[-1] if m.block.ops else None
+    if found is None or found.result is not fn or (found.kind, found.attr) != (GLOBAL, "super"):
+        return []
+    if "__class__" not in m.code.co_freevars or not m.code.co_argcount or "super" in m.globals:
+        return []
+    cell = m.read(m.local_names.index("__class__", m.first_free))
+    self = m.read(0)
+    if m.local_names[0] in m.code.co_cellvars:
+        self = m.op(GETCELL, (self,), m.local_names[0])
+    return [m.op(GETCELL, (cell,), "__class__"), self]
+
+
+@handler(COMMON, "CALL_FUNCTION_EX")
+def call_function_ex(m: Machine, ins: Instr) -> None:
+    kwargs = m.popn(ins.arg & 1)
+    args = m.pop()
+    a, b = m.popn(2)
+    m.push(m.call(intrinsics.call_ex, a if b is NULL else b, args, *kwargs))
+
+
+# -- nested functions ------------------------------------------------------------------------------
+DEFAULTS, KWDEFAULTS, ANNOTATIONS, CELLS = 1, 2, 4, 8
+_PART_NAMES = {DEFAULTS: "defaults", ANNOTATIONS: "annotations", CELLS: "cells"}
+
+
+@dataclass
+class Parts:
+    """What goes into a function besides its code."""
+
+    cells: list[Operand] = field(default_factory=list)
+    defaults: list[Operand] = field(default_factory=list)
+    kwnames: tuple[str, ...] = ()
+    kwdefaults: list[Operand] = field(default_factory=list)
+    annotations: list[Operand] | None = None
+
+    def add(self, m: Machine, flag: int, x: Operand) -> None:
+        """Take the part apart: a tuple (KWDEFAULTS: a dict) made for this use alone."""
+        if flag == KWDEFAULTS:
+            pairs = undo(m, x, intrinsics.build_map)
+            self.kwnames = tuple(k.value for k in pairs[::2] if isinstance(k, Const))
+            self.kwdefaults = list(pairs[1::2])
+            return
+        if isinstance(x, Const):
+            items: list[Operand] = list(constant_items(x))
+        else:
+            items = list(undo(m, x, intrinsics.build_tuple))
+        setattr(
+            self, {DEFAULTS: "defaults", ANNOTATIONS: "annotations", CELLS: "cells"}[flag], items
+        )
+
+
+def closure(m: Machine, code: CodeType, parts: Parts) -> None:
+    """Push the function made of a code object and the parts."""
+    spec = ClosureSpec(
+        code,
+        code.co_qualname,
+        len(parts.cells),
+        len(parts.defaults),
+        parts.kwnames,
+        parts.annotations is not None,
+    )
+    args = (*parts.cells, *parts.defaults, *parts.kwdefaults, *(parts.annotations or ()))
+    m.push(m.op(CLOSURE, args, spec))
+
+
+def undo(m: Machine, x: Operand, fn: Any) -> tuple[Operand, ...]:
+    """Take back the call of fn that made x: its operands."""
+    for i in range(len(m.block.ops) - 1, -1, -1):
+        op: Op = m.block.ops[i]
+        if op.result is x and op.is_call(fn):
+            del m.block.ops[i]
+            return op.posargs
+    raise m.refuse("a function whose defaults are not written in place")
+
+
+# -- jumps -----------------------------------------------------------------------------------------
+@handler(COMMON, "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+def jump(m: Machine, ins: Instr) -> None:
+    assert ins.target is not None
+    m.jump(ins.target)
+
+
+def branch_if(truth: bool) -> Handler:
+    """Pop a condition, jump if its truth is ``truth``."""
+
+    def run(m: Machine, ins: Instr) -> None:
+        branch(m, m.pop(), ins, truth)
+
+    return run
+
+
+def branch_if_none(truth: bool) -> Handler:
+    def run(m: Machine, ins: Instr) -> None:
+        cond = m.call(operator.is_ if truth else operator.is_not, m.pop(), Const(None))
+        branch(m, cond, ins, True)
+
+    return run
+
+
+def branch(m: Machine, cond: Operand, ins: Instr, truth: bool) -> None:
+    assert ins.target is not None
+    goto, after = m.edge(ins.target), m.edge(ins.next)
+    m.branch(cond, goto if truth else after, after if truth else goto)
+
+
+@handler(COMMON, "FOR_ITER")
+def for_iter(m: Machine, ins: Instr) -> None:
+    """The item goes to a block of its own, which goes on to the body."""
+    assert ins.target is not None
+    iterator = m.pop()
+    end = m.edge(ins.target)
+    item = m.ir.value()
+    entry = m.ir.block([item])
+    m.block.term = ForIter(iterator, Edge(entry.id), end, m.loc)
+    m.block = entry
+    m.stack += [iterator, item]
+    entry.term = Jump(m.edge(ins.next), m.loc)
+    m.done = True
+
+
+# -- ends ------------------------------------------------------------------------------------------
+@handler(COMMON, "RETURN_VALUE")
+def return_value(m: Machine, ins: Instr) -> None:
+    m.block.term = Return(m.pop(), m.loc)
+    m.done = True
+
+
+@handler(COMMON, "RAISE_VARARGS")
+def raise_varargs(m: Machine, ins: Instr) -> None:
+    parts = m.popn(ins.arg)
+    m.block.term = Raise(*parts, loc=m.loc) if parts else Raise(None, loc=m.loc)
+    m.done = True

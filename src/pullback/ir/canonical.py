@@ -1,0 +1,390 @@
+"""The canonical form of a function: what lifting ends with, so that equal functions print equal.
+
+* every block is reachable, and the blocks are in reverse postorder;
+* no parameter is redundant (all its arguments, in a cycle of parameters taken together, are one
+  value) or unused;
+* a block that only jumps on is skipped, a block with one way in is merged into it; the item of a
+  ForIter alone keeps a block of its own, ``b(item)``;
+* ``check_bound`` is left only where the value may be unbound; where it is unbound for certain,
+  UnboundLocalError is raised;
+* parameters are in order of their names, values are numbered in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import intrinsics
+from .core import (
+    CALL,
+    IR,
+    Block,
+    Const,
+    Edge,
+    ForIter,
+    Jump,
+    Op,
+    Operand,
+    Raise,
+    Undef,
+    Value,
+)
+
+
+def canonicalize(ir: IR) -> IR:
+    """Bring ``ir`` into canonical form, in place."""
+    while True:
+        remove_unreachable(ir)
+        minimise_params(ir)
+        if resolve_checks(ir):
+            continue
+        remove_dead_params(ir)
+        skip_empty_blocks(ir)
+        merge_blocks(ir)
+        break
+    remove_unreachable(ir)
+    sort_params(ir)
+    renumber(ir)
+    return ir
+
+
+# -- blocks ----------------------------------------------------------------------------------------
+def remove_unreachable(ir: IR) -> None:
+    """Drop what the entry does not reach; the rest is left in reverse postorder, where the first
+    edge of a terminator comes first."""
+    entry = ir.entry
+    seen, out = {entry.id}, []
+    stack = [(entry, iter(_targets(entry)))]
+    while stack:
+        block, targets = stack[-1]
+        for t in targets:
+            if t not in seen:
+                seen.add(t)
+                stack.append((ir.blocks[t], iter(_targets(ir.blocks[t]))))
+                break
+        else:
+            out.append(block)
+            stack.pop()
+    ir.blocks = {b.id: b for b in reversed(out)}
+
+
+def _targets(block: Block) -> tuple[int, ...]:
+    targets = block.successors[::-1]
+    return targets if block.handler is None else (block.handler, *targets)
+
+
+def _ways_in(ir: IR) -> dict[int, list[tuple[Block, Edge]]]:
+    ways: dict[int, list[tuple[Block, Edge]]] = {b: [] for b in ir.blocks}
+    for b in ir:
+        for e in b.term.edges:
+            ways[e.target].append((b, e))
+    return ways
+
+
+def _implicit(block: Block, edge: Edge) -> int:
+    """How many leading parameters the terminator itself supplies."""
+    return int(isinstance(block.term, ForIter) and edge is block.term.body)
+
+
+def skip_empty_blocks(ir: IR) -> None:
+    """Redirect the ways into a block that only jumps on. Not where a value it receives is used
+    further on, nor for the item of a ForIter."""
+    ways = _ways_in(ir)
+    outside = _used_beyond_own_edge(ir)
+    for b in list(ir):
+        if b is ir.entry or b.ops or b.handler is not None or not isinstance(b.term, Jump):
+            continue
+        target = b.term.edge.target
+        if target == b.id or any(p in outside for p in b.params):
+            continue
+        if any(_implicit(p, e) for p, e in ways[b.id]):
+            continue
+        for _, e in ways[b.id]:
+            mapping = dict(zip(b.params, e.args))
+            e.args = tuple(_lookup(mapping, x) for x in b.term.edge.args)
+            e.target = target
+        ways[target] = [(p, e) for p, e in ways[target] if p is not b] + ways[b.id]
+        ways[b.id] = []
+        del ir.blocks[b.id]
+
+
+def _lookup(mapping: dict[Value, Operand], x: Operand) -> Operand:
+    return mapping.get(x, x) if isinstance(x, Value) else x
+
+
+def _used_beyond_own_edge(ir: IR) -> set[Value]:
+    """Parameters used anywhere but on the jump of their own, empty block."""
+    home = {p: b for b in ir for p in b.params}
+    used: set[Value] = set()
+    for b in ir:
+        for op in b.ops:
+            used.update(x for x in op.args if isinstance(x, Value))
+        used.update(x for x in b.term.operands if isinstance(x, Value))
+        for e in b.term.edges:
+            used.update(x for x in e.args if isinstance(x, Value) and home.get(x) is not b)
+    return used
+
+
+def merge_blocks(ir: IR) -> None:
+    """Append to each block the one it jumps to, if that has no other way in."""
+    ways = _ways_in(ir)
+    mapping: dict[Value, Operand] = {}
+    for b in list(ir):
+        if b.id not in ir.blocks:
+            continue
+        while isinstance(b.term, Jump):
+            edge = b.term.edge
+            target = ir.blocks[edge.target]
+            if len(ways[target.id]) != 1 or target is b or target.handler != b.handler:
+                break
+            mapping.update(zip(target.params, edge.args))
+            b.ops += target.ops
+            b.term = target.term
+            del ir.blocks[target.id]
+    ir.substitute(mapping)
+
+
+# -- parameters ------------------------------------------------------------------------------------
+def minimise_params(ir: IR) -> None:
+    """Remove redundant parameters: sets of parameters that receive, from outside of the set, one
+    value alone. (Strongly connected components of the graph of parameters, inner ones first.) A
+    checked value counts as the value."""
+    args = _param_arguments(ir)
+    if not args:
+        return
+    replaced: dict[Value, Operand] = {}
+
+    def find(x: Operand) -> Operand:
+        while isinstance(x, Value) and x in replaced:
+            x = replaced[x]
+        return x
+
+    pending = [list(args)]
+    while pending:
+        group = pending.pop()
+        members = set(group)
+        for component in _components(group, args, members):
+            inside = set(component)
+            outer, fringe = _outer(component, inside, args, find)
+            if len(outer) == 1:
+                replaced.update(dict.fromkeys(component, outer[0]))
+            elif len(component) > 1:
+                rest = [p for p in component if p not in fringe]
+                if rest:
+                    pending.append(rest)
+    if replaced:
+        _drop(ir, set(replaced))
+        ir.substitute(replaced)
+
+
+def _outer(component, inside, args, find):  # type: ignore[no-untyped-def]
+    """The distinct operands that enter the component, and the members that receive them."""
+    outer: list[Operand] = []
+    fringe = set()
+    for p in component:
+        for x in args[p]:
+            x = find(x)
+            if x in inside:
+                continue
+            fringe.add(p)
+            if x not in outer:
+                outer.append(x)
+    return outer, fringe
+
+
+def _param_arguments(ir: IR) -> dict[Value, list[Operand]]:
+    """What each parameter that edges supply receives, with checks looked through."""
+    checked = {op.result: op.args[1] for op in ir.ops() if op.is_call(intrinsics.check_bound)}
+
+    def source(x: Operand) -> Operand:
+        while isinstance(x, Value) and x in checked:
+            x = checked[x]
+        return x
+
+    args: dict[Value, list[Operand]] = {}
+    for b in ir:
+        for e in b.term.edges:
+            skip = _implicit(b, e)
+            for p, x in zip(ir.blocks[e.target].params[skip:], e.args):
+                args.setdefault(p, []).append(source(x) if checked else x)
+    return args
+
+
+def _components(
+    group: list[Value], args: dict[Value, list[Operand]], members: set[Value]
+) -> Iterator[list[Value]]:
+    """Tarjan's strongly connected components, each after those that it receives from."""
+    index: dict[Value, int] = {}
+    low: dict[Value, int] = {}
+    open_: list[Value] = []
+    is_open: set[Value] = set()
+    for root in group:
+        if root in index:
+            continue
+        work = [(root, iter(args[root]))]
+        index[root] = low[root] = len(index)
+        open_.append(root)
+        is_open.add(root)
+        while work:
+            p, xs = work[-1]
+            for x in xs:
+                if not isinstance(x, Value) or x not in members:
+                    continue
+                if x not in index:
+                    index[x] = low[x] = len(index)
+                    open_.append(x)
+                    is_open.add(x)
+                    work.append((x, iter(args[x])))
+                    break
+                if x in is_open:
+                    low[p] = min(low[p], index[x])
+            else:
+                work.pop()
+                if work:
+                    parent = work[-1][0]
+                    low[parent] = min(low[parent], low[p])
+                if low[p] == index[p]:
+                    component = []
+                    while True:
+                        x = open_.pop()
+                        is_open.discard(x)
+                        component.append(x)
+                        if x is p:
+                            break
+                    yield component[::-1]
+
+
+def _drop(ir: IR, dropped: set[Value]) -> None:
+    """Take parameters out of their blocks and of all edges to these."""
+    keep: dict[int, list[int]] = {}
+    for b in ir:
+        if any(p in dropped for p in b.params):
+            keep[b.id] = [i for i, p in enumerate(b.params) if p not in dropped]
+    for b in ir:
+        for e in b.term.edges:
+            if e.target in keep:
+                skip = _implicit(b, e)
+                e.args = tuple(e.args[i - skip] for i in keep[e.target] if i >= skip)
+    for id, kept in keep.items():
+        params = ir.blocks[id].params
+        ir.blocks[id].params = [params[i] for i in kept]
+
+
+def remove_dead_params(ir: IR) -> None:
+    """Remove parameters that only feed unused parameters."""
+    args = _plain_arguments(ir)
+    work = [x for b in ir for op in b.ops for x in op.args]
+    work += [x for b in ir for x in b.term.operands]
+    live: set[Value] = set()
+    while work:
+        x = work.pop()
+        if isinstance(x, Value) and x not in live:
+            live.add(x)
+            work += args.get(x, ())
+    _drop(ir, {p for p in args if p not in live})
+
+
+def _plain_arguments(ir: IR) -> dict[Value, list[Operand]]:
+    args: dict[Value, list[Operand]] = {}
+    for b in ir:
+        for e in b.term.edges:
+            for p, x in zip(ir.blocks[e.target].params[_implicit(b, e) :], e.args):
+                args.setdefault(p, []).append(x)
+    return args
+
+
+def sort_params(ir: IR) -> None:
+    """Named parameters first, in order of their names; the order of lifting breaks ties."""
+    for b in ir:
+        if b is ir.entry or len(b.params) < 2:
+            continue
+        ways = [(p, e) for p in ir for e in p.term.edges if e.target == b.id]
+        fixed = max(_implicit(p, e) for p, e in ways)
+        order = sorted(
+            range(fixed, len(b.params)),
+            key=lambda i: (b.params[i].name is None, b.params[i].name or ""),
+        )
+        b.params = b.params[:fixed] + [b.params[i] for i in order]
+        for p, e in ways:
+            skip = _implicit(p, e)
+            head = e.args[: fixed - skip]
+            e.args = (*head, *(e.args[i - skip] for i in order))
+
+
+# -- unbound names ---------------------------------------------------------------------------------
+def may_be_unbound(ir: IR) -> set[Value]:
+    """The parameters that an unbound name may reach."""
+    flows: dict[Value, list[Value]] = {}
+    work: list[Value] = []
+    for p, xs in _plain_arguments(ir).items():
+        for x in xs:
+            if isinstance(x, Undef):
+                work.append(p)
+            elif isinstance(x, Value):
+                flows.setdefault(x, []).append(p)
+    unbound: set[Value] = set()
+    while work:
+        p = work.pop()
+        if p not in unbound:
+            unbound.add(p)
+            work += flows.get(p, ())
+    return unbound
+
+
+def resolve_checks(ir: IR) -> bool:
+    """Remove the checks of what is bound; raise where a name is unbound for certain. Returns
+    whether the flow changed."""
+    if not any(op.is_call(intrinsics.check_bound) for op in ir.ops()):
+        return False
+    unbound = may_be_unbound(ir)
+    mapping: dict[Value, Operand] = {}
+    changed = False
+    for b in ir:
+        for i, op in enumerate(b.ops):
+            if not op.is_call(intrinsics.check_bound):
+                continue
+            x = op.args[1]
+            if isinstance(x, Undef):
+                _raise_unbound(ir, b, i)
+                changed = True
+                break
+            if not (isinstance(x, Value) and x in unbound):
+                mapping[op.result] = x
+    if mapping:
+        for b in ir:
+            b.ops = [op for op in b.ops if op.result not in mapping]
+        ir.substitute(mapping)
+    return changed or bool(mapping)
+
+
+def _raise_unbound(ir: IR, block: Block, i: int) -> None:
+    """Replace the check at i, and all after it, by what CPython does there."""
+    check = block.ops[i]
+    name = check.args[2]
+    assert isinstance(name, Const)
+    text = f"cannot access local variable '{name.value}' where it is not associated with a value"
+    exc = ir.value()
+    call = Op(CALL, exc, (Const(UnboundLocalError), Const(text)), None, check.loc)
+    block.ops[i:] = [call]
+    block.term = Raise(exc, None, check.loc)
+
+
+# -- numbering -------------------------------------------------------------------------------------
+def renumber(ir: IR) -> None:
+    """Blocks and values numbered in order."""
+    ids = {old: new for new, old in enumerate(ir.blocks)}
+    for b in ir:
+        b.id = ids[b.id]
+        if b.handler is not None:
+            b.handler = ids[b.handler]
+        b.term.retarget(ids.__getitem__)
+    ir.blocks = {b.id: b for b in ir}
+    n = 0
+    for b in ir:
+        for p in b.params:
+            p.id = n
+            n += 1
+        for op in b.ops:
+            op.result.id = n
+            n += 1
+    ir._next_value, ir._next_block = n, len(ir.blocks)
