@@ -7,7 +7,7 @@ handler of its exceptions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from .core import IR
 
@@ -120,6 +120,17 @@ class DomTree:
                     out[runner][n] = None
                     runner = self.idom[runner]
         return {n: list(f) for n, f in out.items()}
+
+    def joins(self, blocks: Iterable[int], frontier: Mapping[int, Sequence[int]]) -> list[int]:
+        """Where values defined in ``blocks`` meet: the iterated dominance ``frontier``."""
+        found: dict[int, None] = {}
+        work = list(blocks)
+        while work:
+            for n in frontier[work.pop()]:
+                if n not in found:
+                    found[n] = None
+                    work.append(n)
+        return list(found)
 
 
 def dominators(ir: IR) -> DomTree:

@@ -1,0 +1,82 @@
+"""Dead code elimination: what nobody uses and nobody sees goes, parameters of blocks included.
+
+Uses are counted backwards from what is seen (stores, returns, branches, what may raise), so values
+that only keep each other alive around a loop go too.
+"""
+
+from __future__ import annotations
+
+from ..ir.core import IR, Edge, Operand, Value
+from ..ir.edit import bindings, definitions, handlers, implicit
+from .effects import removable
+
+
+def dce(ir: IR) -> bool:
+    """Remove operations and block parameters that do not influence anything."""
+    live = _live(ir, keep_ops=False)
+    changed = _sweep_params(ir, live)
+    for b in ir:
+        kept = [op for op in b.ops if op.result in live or not removable(op)]
+        changed |= len(kept) != len(b.ops)
+        b.ops = kept
+    return changed
+
+
+def dead_params(ir: IR) -> bool:
+    """Remove block parameters that no operation or terminator reads, and the edges' arguments."""
+    return _sweep_params(ir, _live(ir, keep_ops=True))
+
+
+def _live(ir: IR, keep_ops: bool) -> set[Value]:
+    """The values that what must stay depends on."""
+    feeds: dict[Value, list[Operand]] = {}  # a block's parameter: what the edges bind it to
+    for b in ir:
+        for _, p, x in bindings(ir, b):
+            if x is not None:
+                feeds.setdefault(p, []).append(x)
+    defined = definitions(ir)
+    live: set[Value] = set()
+    work: list[Operand] = []
+    for b in ir:
+        work.extend(b.term.operands)
+        for op in b.ops:
+            if keep_ops or not removable(op):
+                work.extend(op.args)
+    while work:
+        x = work.pop()
+        if isinstance(x, Value) and x not in live:
+            live.add(x)
+            _, op = defined[x]
+            work.extend(feeds.get(x, ()) if op is None else op.args)
+    return live
+
+
+def _sweep_params(ir: IR, live: set[Value]) -> bool:
+    fixed = {ir.entry.id} | handlers(ir)
+    dead: dict[int, list[int]] = {}
+    for b in ir:
+        if b.id not in fixed:
+            positions = [i for i, p in enumerate(b.params) if p not in live]
+            if positions:
+                dead[b.id] = positions
+    return drop_params(ir, dead)
+
+
+def drop_params(ir: IR, positions: dict[int, list[int]]) -> bool:
+    """Remove the parameters at ``positions`` of each block, and what the edges pass to them. The
+    item of an iteration stays."""
+    edges: dict[int, list[tuple[Edge, int]]] = {b: [] for b in positions}
+    for b in ir:
+        for e in b.edges:
+            if e.target in edges:
+                edges[e.target].append((e, implicit(b.term, e)))
+    changed = False
+    for id, dropped in positions.items():
+        first = max((skip for _, skip in edges[id]), default=0)
+        gone = {i for i in dropped if i >= first}
+        block = ir.blocks[id]
+        block.params = [p for i, p in enumerate(block.params) if i not in gone]
+        for e, skip in edges[id]:
+            e.args = tuple(x for i, x in enumerate(e.args) if i + skip not in gone)
+        changed |= bool(gone)
+    return changed

@@ -1,0 +1,184 @@
+"""What an operation does besides computing its result.
+
+On typed IR the operands' types are consulted: arithmetic on numbers is pure. On untyped IR nearly
+everything may run arbitrary code. Typed scalar functions have the meaning of compiled code:
+``math.log(-1.0)`` is nan there and does not raise.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import enum
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from ..ir.core import (
+    CALL,
+    CLOSURE,
+    CUT,
+    FREECELL,
+    GETCELL,
+    GLOBAL,
+    NEWCELL,
+    SETCELL,
+    SLOTGET,
+    SLOTSET,
+    Const,
+    Op,
+    Operand,
+    Value,
+)
+from ..runtime import prims
+from .scalars import is_a, is_number
+
+
+class Effect(enum.Flag):
+    """``NONE``: the result depends on the operands alone, and nothing else happens."""
+
+    NONE = 0
+    READ = enum.auto()  #  the result depends on memory
+    WRITE = enum.auto()  # memory changes
+    ALLOC = enum.auto()  # the result is a new mutable object: two calls are not one
+    RAISE = enum.auto()  # it may raise
+    OTHER = enum.auto()  # input, output, random state, anything
+    ANY = READ | WRITE | ALLOC | RAISE | OTHER
+
+
+NONE, READ, WRITE, ALLOC, RAISE = Effect.NONE, Effect.READ, Effect.WRITE, Effect.ALLOC, Effect.RAISE
+ANY = Effect.ANY
+
+_STRUCTURAL = {
+    GLOBAL: READ | RAISE,
+    CLOSURE: ALLOC,
+    NEWCELL: ALLOC,
+    FREECELL: NONE,
+    GETCELL: READ | RAISE,
+    SETCELL: WRITE,
+    SLOTGET: READ,
+    SLOTSET: WRITE,
+    CUT: ANY,
+}
+
+
+def _named(module: Any, names: str) -> list[Any]:
+    return [getattr(module, n) for n in names.split()]
+
+
+_PRIMS: dict[Any, Effect] = {
+    **dict.fromkeys(_named(prims, "wrap dim subview transpose real_view imag_view"), NONE),
+    **dict.fromkeys(_named(prims, "real imag select cast pack nbytes_of"), NONE),
+    **dict.fromkeys(_named(prims, "index slice_start slice_count reshape"), RAISE),
+    **dict.fromkeys(_named(prims, "pydiv pyfloordiv pymod"), RAISE),
+    **dict.fromkeys(_named(prims, "load peek contiguous overlap_copy"), READ),
+    **dict.fromkeys(_named(prims, "own matmul"), READ | ALLOC),
+    **dict.fromkeys(_named(prims, "solve inv cholesky"), READ | ALLOC | RAISE),
+    **dict.fromkeys(_named(prims, "det slogdet"), READ | RAISE),
+    **dict.fromkeys(_named(prims, "store poke record unrecord"), WRITE),
+    **dict.fromkeys(_named(prims, "empty zeros heap_empty heap_zeros same_layout_zeros"), ALLOC),
+}
+
+_SCALAR_FUNCTIONS = {
+    *_named(operator, "add sub mul truediv floordiv mod pow neg pos abs invert not_ truth"),
+    *_named(operator, "lt le eq ne gt ge is_ is_not and_ or_ xor lshift rshift"),
+    *_named(operator, "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift"),
+    *_named(builtins, "abs min max int float bool complex round pow divmod"),
+    *(f for m in (math, cmath) for n, f in vars(m).items() if callable(f) and n[0] != "_"),
+}
+"""Pure when all their arguments are numbers of known type."""
+
+
+def effects(op: Op) -> Effect:
+    """What ``op`` may do. Allocation of an array counts as not raising: nobody who asks for -1
+    elements and does not use them is told."""
+    if op.kind != CALL:
+        return _STRUCTURAL[op.kind]
+    callee = op.callee
+    if callee is None or op.kwnames:
+        return ANY
+    try:
+        known = _PRIMS.get(callee)
+    except TypeError:  # the callee is not hashable
+        return ANY
+    if known is not None:
+        return known & ~RAISE if _cannot_raise(op) else known
+    if _is_scalar_function(callee) and _numbers(op.args[1:]):
+        return NONE
+    return ANY
+
+
+def pure(op: Op) -> bool:
+    """Whether equal operands give equal results, nothing else happens, and nothing is raised."""
+    return effects(op) == NONE
+
+
+def removable(op: Op) -> bool:
+    """Whether the operation does nothing that is seen if its result is not used."""
+    return not effects(op) & (WRITE | RAISE | Effect.OTHER)
+
+
+def deterministic(op: Op) -> bool:
+    """Whether a second call with the same operands does and gives what the first did: of two, one
+    can go. It may raise."""
+    return not effects(op) & ~RAISE
+
+
+def speculable(op: Op) -> bool:
+    """Whether the operation may be run where the program would not have run it: it is pure, and
+    does not raise even in CPython, where ``1.0 / 0.0`` and ``math.sin(inf)`` do."""
+    callee = op.callee
+    if op.kind == FREECELL:
+        return True
+    return callee is not None and pure(op) and (callee in _TOTAL or is_a(callee, "ufunc"))
+
+
+_TOTAL = {
+    *_named(operator, "add sub mul neg pos not_ lt le eq ne gt ge iadd isub imul"),
+    *_named(prims, "wrap dim subview transpose real_view imag_view real imag select"),
+}
+"""Never raises on numbers, whatever they are."""
+
+
+def _numbers(operands: Iterable[Operand]) -> bool:
+    """Whether all operands are numbers, and one at least is typed (constants alone may raise)."""
+    typed = False
+    for x in operands:
+        if isinstance(x, Value):
+            if not is_number(x.type):
+                return False
+            typed = True
+        elif not isinstance(x, Const) or not _constant_number(x.value):
+            return False
+    return typed
+
+
+def _constant_number(x: Any) -> bool:
+    return isinstance(x, bool | int | float | complex) or _numpy_scalar(x)
+
+
+def _numpy_scalar(x: Any) -> bool:
+    return any(c.__name__ in ("number", "bool", "bool_") for c in type(x).__mro__)
+
+
+def _is_scalar_function(f: Any) -> bool:
+    if is_a(f, "ufunc") or (isinstance(f, type) and _is_numpy_scalar_class(f)):
+        return True
+    return f in _SCALAR_FUNCTIONS
+
+
+def _is_numpy_scalar_class(cls: type) -> bool:
+    return any(c.__name__ in ("number", "bool", "bool_") for c in cls.__mro__) and (
+        cls.__module__ == "numpy"
+    )
+
+
+def _cannot_raise(op: Op) -> bool:
+    """Whether the operands show that a primitive that may raise does not."""
+    step = {prims.slice_start: 2, prims.slice_count: 3}.get(op.callee)
+    if step is not None:
+        return isinstance(op.args[step], Const) and op.args[step].value != 0
+    if op.is_call(prims.pydiv, prims.pyfloordiv, prims.pymod):
+        return isinstance(op.args[2], Const) and op.args[2].value != 0
+    return False
