@@ -60,10 +60,10 @@ def _(*xs: Any) -> Any:
     names = [f"x{k}" for k in range(len(xs))]
     total = " + ".join(f"{x} * {x}" for x in names) or "0.0"
     source = f"def hypot({', '.join(names)}):\n    return root({total})\n"
-    return function("hypot", source, root=_root)
+    return function("hypot", source, root=root)
 
 
-def _root(s: float) -> float:
+def root(s: float) -> float:
     """sqrt(s) with slope zero at zero."""
     if s == 0.0:
         return 0.0
@@ -127,12 +127,12 @@ def _pairs(f: Any, name: str, message: str, zero: str, term: str, result: str) -
             steps = [term.replace("i]", f"{k}]") for k in range(len(p.elements))]
             lines = "\n".join("    " + step for step in steps)
             source = f"def {name}(p, q):\n    s = {zero}\n{lines}\n    return {result}\n"
-            return function(name, source, root=_root)
+            return function(name, source, root=root)
         if (_is_vector(p) or is_tuple(p)) and (_is_vector(q) or is_tuple(q)):
             text = PAIRS.format(
                 name=name, message=message, zero=zero, step="        " + term, result=result
             )
-            return function(name, text, root=_root)
+            return function(name, text, root=root)
         return None
 
 
