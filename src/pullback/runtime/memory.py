@@ -143,6 +143,11 @@ class Memory:
         self.start = self.words[STATE]
 
     @property
+    def failed(self) -> bool:
+        """Whether machine code left at a site of failure, see `backend.sites`."""
+        return self.words[words.SITE] != 0
+
+    @property
     def capacity(self) -> int:
         """Bytes held, used or not."""
         return self.tape.capacity + self.heap.capacity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -11,11 +12,13 @@ from numba import types
 from numba.core import cgutils
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing import signature
+from numba.np.arrayobj import load_item, store_item
 
 from . import prims as p
 from .native_core import (
     I8,
     I64,
+    VIEWS,
     Arr,
     array_type,
     dense_strides,
@@ -88,9 +91,11 @@ native(p.zeros, 0, 1, fails=True)(_fresh(True))
 def view(
     cx: Any, b: Any, sig: Any, arr: Arr, data: Any, shape: Sequence[Any], strides: Sequence[Any]
 ) -> Any:
-    """An array value that shares ``arr``'s memory and its count."""
-    value = make_arr(cx, b, sig.return_type, data, shape, strides, arr.meminfo)
-    return impl_ret_borrowed(cx, b, sig.return_type, value)
+    """An array value that shares ``arr``'s memory; who keeps it counts it."""
+    return make_arr(cx, b, sig.return_type, data, shape, strides, arr.meminfo)
+
+
+VIEWS.update((p.subview, p.transpose, p.reshape, p.real_view, p.imag_view))
 
 
 @native(p.subview, 1)
@@ -144,7 +149,6 @@ def _transpose(n: int, perm: tuple[int, ...]) -> Any:
 def _reshape(n: int) -> Any:
     def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
         cx, x, dims = frame.cx, Arr(frame.cx, b, sig.args[0], args[0]), args[1:]
-        frame.operands = [(INT, m) for m in [*x.shape, *dims]]
         size = I64(itemsize(cx, x.type))
         new = checked_nbytes(frame, b, dims, itemsize(cx, x.type))
         old = reduce(b.mul, x.shape, size)
@@ -189,6 +193,37 @@ def copy_elements(cx: Any, b: Any, src: Arr, dst: Arr) -> None:
     with cgutils.loop_nest(b, src.shape, I64) as idx:
         value = b.load(element_pointer(cx, b, src, idx), align=1)
         b.store(value, element_pointer(cx, b, dst, idx), align=1)
+
+
+def _elementwise(combine: Any) -> Any:
+    """The primitive of two arrays of one shape that sets dst[idx] to combine(dst, src) of them."""
+
+    def make(n: int) -> Any:
+        def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
+            dst, src = (Arr(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
+            combine(cx, b, dst, src)
+            return cx.get_dummy_value()
+
+        def typer(context: Any, dst: Any, src: Any) -> Any:
+            alike = dst.dtype == src.dtype and dst.ndim == src.ndim and dst.mutable
+            return signature(types.none, dst, src) if alike else None
+
+        return typer, codegen
+
+    return make
+
+
+def _add_elements(cx: Any, b: Any, dst: Arr, src: Arr) -> None:
+    dtype = dst.type.dtype
+    add = cx.get_function(operator.add, signature(dtype, dtype, dtype))
+    with cgutils.loop_nest(b, src.shape, I64) as idx:
+        place = element_pointer(cx, b, dst, idx)
+        more = load_item(cx, b, src.type, element_pointer(cx, b, src, idx))
+        store_item(cx, b, dst.type, add(b, [load_item(cx, b, dst.type, place), more]), place)
+
+
+native(p.assign)(_elementwise(lambda cx, b, dst, src: copy_elements(cx, b, src, dst)))
+native(p.accumulate)(_elementwise(_add_elements))
 
 
 def fresh_copy(cx: Any, b: Any, x: Arr, type: Any) -> Any:

@@ -1,15 +1,14 @@
 """How a primitive gets machine code: the registry, failure, and array values taken apart.
 
-A primitive's maker is called with its constant operands and the number of the others; it returns a
-typer (argument types -> signature) and a code generator, Numba's two halves of an intrinsic. What
-can fail takes two operands more, before the others: the frame (address of the call's
-`memory.Memory` header) and a site number. To fail is to write the site and the operands there and
-to leave: the caller re-raises what the Python primitive raises for these operands.
+A primitive's maker is called with the number of its operands and with those that are constants; it
+returns a typer (argument types -> signature, None if it takes no such arguments) and a code
+generator, Numba's two halves of a function. What can fail is given a `Frame` in place of Numba's
+context. To fail is to write the site's number and the operands at the call's frame and to leave;
+the caller re-raises what the Python primitive raises for these operands.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,12 +16,10 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.typing import signature
-from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 from ..ir.core import Const, const_key
-from .frame import SITE
+from .frame import OPERANDS, SITE
 
 Typer = Callable[..., Any]
 Codegen = Callable[[Any, Any, Any, Sequence[Any]], Any]
@@ -41,15 +38,18 @@ class Primitive(NamedTuple):
 
 
 class Native(NamedTuple):
-    """A primitive specialised to its constants: what Numba calls, and the operands left."""
+    """A primitive specialised to its constants; ``kept``: the positions of its other operands."""
 
-    fn: Any
-    operands: tuple[Any, ...]
+    typer: Typer
+    codegen: Codegen
+    kept: tuple[int, ...]
     fails: bool
 
 
 PRIMITIVES: dict[Any, Primitive] = {}
-_made: dict[tuple[Any, ...], tuple[Any, Typer]] = {}
+VIEWS: set[Any] = set()
+"""Primitives whose result shares the memory of their first operand without counting it."""
+_made: dict[tuple[Any, ...], Native] = {}
 
 
 def native(prim: Any, *statics: int, fails: bool = False) -> Callable[[Maker], Maker]:
@@ -67,104 +67,68 @@ def native(prim: Any, *statics: int, fails: bool = False) -> Callable[[Maker], M
 
 
 def specialise(prim: Any, operands: Sequence[Any]) -> Native:
-    """``prim`` for these IR operands: the intrinsic, and the operands it still takes."""
-    entry, key, kept = _split(prim, operands)
-    return Native(_make(key, entry)[0], tuple(operands[i] for i in kept), entry.fails)
-
-
-def result_type(context: Any, prim: Any, operands: Sequence[Any], argtypes: Sequence[Any]) -> Any:
-    """The Numba type of a primitive's result, from its operands (for constants) and their types."""
-    entry, key, kept = _split(prim, operands)
-    sig = _make(key, entry)[1](context, *(argtypes[i] for i in kept))
-    return None if sig is None else sig.return_type
-
-
-def _split(prim: Any, operands: Sequence[Any]) -> tuple[Primitive, tuple[Any, ...], list[int]]:
-    entry = PRIMITIVES[prim]
-    none = tuple(
+    """``prim`` for these IR operands."""
+    make, statics, fails = PRIMITIVES[prim]
+    constants = tuple(operands[i].value for i in statics if i < len(operands))
+    none = frozenset(
         i
         for i, x in enumerate(operands)
-        if isinstance(x, Const) and x.value is None and i not in entry.statics
+        if i not in statics and isinstance(x, Const) and x.value is None
     )
-    kept = [i for i in range(len(operands)) if i not in entry.statics and i not in none]
-    constants = tuple(operands[i].value for i in entry.statics if i < len(operands))
-    return entry, (prim, len(kept), constants, none), kept
-
-
-def _make(key: tuple[Any, ...], entry: Primitive) -> tuple[Any, Typer]:
-    prim, n, constants, none = key
-    memo = (prim, n, tuple(_constant_key(c) for c in constants), none)
-    if memo not in _made:
-        extra = {"none": frozenset(none)} if none else {}
-        typer, codegen = entry.make(n, *constants, **extra)
-        _made[memo] = (make_intrinsic(prim.__name__, n, typer, codegen, entry.fails), typer)
-    return _made[memo]
+    kept = tuple(i for i in range(len(operands)) if i not in statics and i not in none)
+    key = (prim, len(operands), tuple(map(_constant_key, constants)), none)
+    if key not in _made:
+        extra = {"none": none} if none else {}
+        _made[key] = Native(*make(len(kept), *constants, **extra), kept, fails)
+    return _made[key]
 
 
 def _constant_key(c: Any) -> Any:
     return ("hash", c) if isinstance(c, np.dtype | types.Type) else const_key(c)
 
 
-def make_intrinsic(name: str, n: int, typer: Typer, codegen: Codegen, fails: bool) -> Any:
-    """A Numba intrinsic of n operands; of two more before them, frame and site, if it can fail."""
-
-    def resolve(context: Any, *argtypes: Any) -> Any:
-        sig = typer(context, *(argtypes[2:] if fails else argtypes))
-        if sig is None:
-            return None
-        if not fails:
-            return sig, codegen
-        full = signature(sig.return_type, types.int64, types.int64, *sig.args)
-
-        def fallible(cx: Any, builder: Any, full: Any, args: Sequence[Any]) -> Any:
-            frame = Frame(cx, builder, args[0], args[1], sig.args, args[2:])
-            return codegen(frame, builder, sig, args[2:])
-
-        return full, fallible
-
-    count = n + 2 if fails else n
-    resolve.__name__ = resolve.__qualname__ = name
-    names = ["context", *(f"a{i}" for i in range(count))]
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    resolve.__signature__ = inspect.Signature([inspect.Parameter(p, kind) for p in names])  # type: ignore[attr-defined]
-    return intrinsic(resolve)
-
-
 class Frame:
-    """The context of a primitive that can fail: Numba's target context, and how to fail."""
+    """The context of a primitive that can fail: Numba's own as ``cx``, and how to fail.
 
-    def __init__(self, cx: Any, builder: Any, address: Any, site: Any, argtypes: Any, args: Any):
+    ``operands`` are what is left behind, pairs of type and value; ``release`` emits what has to be
+    given back first."""
+
+    def __init__(
+        self,
+        cx: Any,
+        builder: Any,
+        address: Any,
+        site: int,
+        operands: Sequence[tuple[Any, Any]],
+        release: Callable[[], None],
+    ) -> None:
         self.cx, self.builder, self.address, self.site = cx, builder, address, site
-        self.operands = list(zip(argtypes, args, strict=True))
+        self.operands, self.release = operands, release
 
     def fail_if(self, condition: Any) -> None:
-        """Leave the compiled function if ``condition``, with the operands left at the frame."""
+        """Leave the compiled function if ``condition``."""
         with self.builder.if_then(condition, likely=False):
             self.fail()
 
     def fail(self) -> None:
+        """Leave the compiled function; nothing can be emitted after it in this block."""
         b = self.builder
+        words = [I64(self.site)]
+        words += [w for t, v in self.operands for w in encode(self.cx, b, t, v)]
+        self.release()
         slots = b.inttoptr(self.address, I64.as_pointer())
-        words = [w for t, v in self.operands for w in encode(b, t, v)]
-        for k, word in enumerate([self.site, *words]):
-            b.store(word, b.gep(slots, [I64(SITE + k)]))
+        for k, word in enumerate(words[: 1 + OPERANDS]):
+            b.store(word, b.gep(slots, [I64(SITE + k)], inbounds=True))
         b.ret(I32(LEFT_BY_FAILURE))
 
 
-def words_of(type: Any) -> int:
-    """How many words of the frame an operand takes when a primitive fails; arrays take none."""
-    if isinstance(type, types.Complex):
-        return 2
-    return 0 if isinstance(type, types.Array) else 1
-
-
-def encode(builder: Any, type: Any, value: Any) -> list[Any]:
-    """The operand of a failure as 64-bit words."""
+def encode(cx: Any, builder: Any, type: Any, value: Any) -> list[Any]:
+    """The operand of a failure as 64-bit words, an array as its shape. Read by `backend.sites`."""
     if isinstance(type, types.Array):
-        return []
+        return Arr(cx, builder, type, value).shape
     if isinstance(type, types.Complex):
         part = type.underlying_float
-        return [encode(builder, part, builder.extract_value(value, k))[0] for k in (0, 1)]
+        return [encode(cx, builder, part, builder.extract_value(value, k))[0] for k in (0, 1)]
     if isinstance(type, types.Float):
         wide = value if type == types.float64 else builder.fpext(value, ir.DoubleType())
         return [builder.bitcast(wide, I64)]

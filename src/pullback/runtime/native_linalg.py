@@ -73,11 +73,6 @@ def differ(b: Any, m: Any, n: Any) -> Any:
     return b.icmp_signed("!=", m, n)
 
 
-def with_shapes(frame: Any, *arrays: Arr) -> None:
-    """What is left behind on failure: the dimensions of the operands."""
-    frame.operands = [(types.int64, n) for x in arrays for n in x.shape]
-
-
 # -- products --------------------------------------------------------------------------------------
 @native(p.matmul, fails=True)
 def _matmul(n: int) -> Any:
@@ -85,7 +80,6 @@ def _matmul(n: int) -> Any:
         ensure_blas()
         cx = frame.cx
         x, y = (Arr(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
-        with_shapes(frame, x, y)
         frame.fail_if(differ(b, x.shape[-1], y.shape[0]))
         out_shape = x.shape[:-1] + y.shape[1:]
         if out_shape:
@@ -146,7 +140,6 @@ def _solve(n: int) -> Any:
     def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
         cx = frame.cx
         a, rhs = (Arr(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
-        with_shapes(frame, a, rhs)
         size = a.shape[0]
         frame.fail_if(b.or_(differ(b, size, a.shape[1]), differ(b, size, rhs.shape[0])))
         matrix, x, pivot = copied(cx, b, a, "F"), copied(cx, b, rhs, "F"), pivots(cx, b, size)
@@ -187,7 +180,6 @@ def square_typer(result: Any) -> Any:
 def square_copy(frame: Any, b: Any, sig: Any, args: Any) -> tuple[Arr, Any, Any]:
     """A fresh C-order copy of the square argument, its size, and its leading dimension."""
     a = Arr(frame.cx, b, sig.args[0], args[0])
-    with_shapes(frame, a)
     frame.fail_if(differ(b, a.shape[0], a.shape[1]))
     return copied(frame.cx, b, a, "C"), a.shape[0], _at_least_one(b, a.shape[0])
 
@@ -221,9 +213,9 @@ def _cholesky(n: int) -> Any:
             free(cx, b, out)
             frame.fail()
         zero = ir.Constant(out.data.type.pointee, None)
-        with cgutils.for_range(b, size) as row, cgutils.for_range(b, size) as column:
-            with b.if_then(b.icmp_signed("<", row.index, column.index)):
-                b.store(zero, element_pointer(cx, b, out, [row.index, column.index]))
+        with cgutils.loop_nest(b, [size, size], I64) as (row, column):
+            with b.if_then(b.icmp_signed("<", row, column)):
+                b.store(zero, element_pointer(cx, b, out, [row, column]))
         return out.value
 
     return square_typer(lambda dtype: array_type(dtype, 2, "C")), codegen

@@ -120,7 +120,7 @@ def _store(n: int) -> Any:
         return cx.get_dummy_value()
 
     def typer(context: Any, x: Any, v: Any, *idx: Any) -> Any:
-        if x.ndim != len(idx) or not context.can_convert(plain(v), x.dtype):
+        if x.ndim != len(idx) or not x.mutable or not context.can_convert(plain(v), x.dtype):
             return None
         return signature(types.none, x, x.dtype, *[INT] * len(idx))
 

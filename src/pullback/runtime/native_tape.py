@@ -15,8 +15,16 @@ from numba.core.typing import signature
 
 from . import frame as words
 from . import prims as p
-from .native_arrays import ALIGNMENT, checked_nbytes, clear, fresh_typer
-from .native_core import I8, I64, Arr, dense_strides, itemsize, make_arr, native, plain
+from .native_arrays import (
+    ALIGNMENT,
+    checked_nbytes,
+    clear,
+    copy_elements,
+    fresh_typer,
+    matching_strides,
+    nbytes_of,
+)
+from .native_core import I8, I64, Arr, dense_strides, itemsize, like, make_arr, native, plain
 from .tape import ALIGNMENT as RECORD_ALIGNMENT
 
 INT = types.int64
@@ -132,6 +140,13 @@ def _peek(n: int, offset: int, type: Any) -> Any:
 
 
 # -- heap ------------------------------------------------------------------------------------------
+def on_heap(frame: Any, b: Any, tape: Any, nbytes: Any) -> Any:
+    """The address of ``nbytes`` bytes on the heap."""
+    top = _round_up(b, b.load(_word(b, tape, words.HEAP_TOP)), ALIGNMENT)
+    top = _bump(frame, b, tape, top, nbytes, words.MORE_HEAP)
+    return b.inttoptr(top, I8.as_pointer())
+
+
 def _heap(zero: bool) -> Any:
     def make(n: int, dtype: Any, order: str) -> Any:
         typer = fresh_typer(dtype, order)
@@ -139,9 +154,7 @@ def _heap(zero: bool) -> Any:
         def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
             cx, type, (tape, *shape) = frame.cx, sig.return_type, args
             nbytes = checked_nbytes(frame, b, shape, itemsize(cx, type))
-            top = _round_up(b, b.load(_word(b, tape, words.HEAP_TOP)), ALIGNMENT)
-            top = _bump(frame, b, tape, top, nbytes, words.MORE_HEAP)
-            data = b.inttoptr(top, I8.as_pointer())
+            data = on_heap(frame, b, tape, nbytes)
             if zero:
                 clear(b, data, nbytes)
             return make_arr(cx, b, type, data, shape, dense_strides(cx, b, type, shape, order))
@@ -157,3 +170,34 @@ def _heap(zero: bool) -> Any:
 
 native(p.heap_empty, 1, 2, fails=True)(_heap(False))
 native(p.heap_zeros, 1, 2, fails=True)(_heap(True))
+
+
+def _heap_like(zero: bool) -> Any:
+    def make(n: int) -> Any:
+        def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
+            cx, type = frame.cx, sig.return_type
+            x = Arr(cx, b, sig.args[1], args[1])
+            nbytes = nbytes_of(cx, b, x)
+            data = on_heap(frame, b, args[0], nbytes)
+            value = make_arr(cx, b, type, data, x.shape, matching_strides(cx, b, x))
+            if zero:
+                clear(b, data, nbytes)
+            else:
+                copy_elements(cx, b, x, Arr(cx, b, type, value))
+            return value
+
+        def typer(context: Any, tape: Any, x: Any) -> Any:
+            return signature(like(x, x.ndim, x.layout).copy(readonly=False), INT, x)
+
+        return typer, codegen
+
+    return make
+
+
+native(p.heap_zeros_like, fails=True)(_heap_like(True))
+native(p.heap_own, fails=True)(_heap_like(False))
+
+
+@native(p.null, 0)
+def _null(n: int, type: Any) -> Any:
+    return lambda context: signature(type), lambda cx, b, sig, args: cx.get_constant_null(type)

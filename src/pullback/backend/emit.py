@@ -1,0 +1,310 @@
+"""Flat typed IR to LLVM: the body of one function.
+
+Blocks become blocks, block parameters phis. A primitive is emitted by its own code generator, any
+other call by Numba's implementation for the operand types. Counts of memory are given up where
+`ownership` says, also on the way out of a failure, so that nothing leaks.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba import typeof, types
+from numba.core import cgutils
+
+from ..errors import InvalidIR, TypingError
+from ..ir.core import (
+    CALL,
+    CUT,
+    IR,
+    SLOTGET,
+    SLOTSET,
+    Block,
+    Branch,
+    Const,
+    Edge,
+    Jump,
+    Op,
+    Operand,
+    Raise,
+    Return,
+    Slot,
+    Undef,
+    Value,
+)
+from ..runtime import frame as words
+from ..runtime.native_core import I64, PRIMITIVES, VIEWS, Frame, plain, specialise
+from .ownership import Ownership
+from .sites import new_site, primitive_raiser, recipes
+
+Typed = tuple[Any, Any]  # a Numba type and an LLVM value of it
+
+CONVERSIONS = {
+    builtins.int: types.int64,
+    builtins.float: types.float64,
+    builtins.bool: types.boolean,
+    builtins.complex: types.complex128,
+}
+PYTHON_NAMES = {builtins.abs: operator.abs, builtins.pow: operator.pow}
+_signatures: dict[Any, Any] = {}
+
+
+def value_type(v: Value) -> Any:
+    return types.none if v.type is None else plain(v.type)
+
+
+def is_view(op: Op) -> bool:
+    """Whether the result is part of the first operand, uncounted."""
+    return op.callee in VIEWS or op.is_call(operator.getitem)
+
+
+class Body:
+    """Emits ``ir`` into an LLVM function whose entry block ``builder`` is at.
+
+    ``frame`` is the address of the call's frame; ``args`` are the values of the parameters, None
+    for the tape, which is the frame. ``call`` emits the call of another function of the same unit.
+    """
+
+    def __init__(
+        self,
+        ir: IR,
+        cx: Any,
+        builder: Any,
+        frame: Any,
+        args: Sequence[Any],
+        restype: Any,
+        call: Callable[..., Typed],
+    ) -> None:
+        self.ir, self.cx, self.b, self.frame, self.restype = ir, cx, builder, frame, restype
+        self.call = call
+        self.env: dict[Value, Typed] = {}
+        for p, a in zip(ir.args, args, strict=True):
+            self.env[p] = (types.int64, frame) if a is None else (value_type(p), a)
+        self.recipes = recipes(ir)
+        self.skipped = {op for r in self.recipes.values() for op in r.ops}
+        self.ownership = Ownership(ir, self.holds, is_view)
+        self.alive: set[Value] = set()
+        self.slots: dict[Slot, Any] = {}
+
+    def holds(self, type: Any) -> bool:
+        """Whether values of ``type`` hold counts of memory."""
+        if type is None or isinstance(type, types.Number | types.Boolean):
+            return False
+        return bool(self.cx.data_model_manager[plain(type)].contains_nrt_meminfo())
+
+    # -- blocks --------------------------------------------------------------------------------
+    def emit(self) -> None:
+        function = self.b.function
+        order = self.ownership.order
+        self.blocks = {n: function.append_basic_block(f"b{n}") for n in order}
+        self.phis: dict[int, list[Any]] = {n: [] for n in order}
+        self._make_slots()
+        self.b.branch(self.blocks[order[0]])
+        for n in order[1:]:
+            self.b.position_at_end(self.blocks[n])
+            for p in self.ir.blocks[n].params:
+                phi = self.b.phi(self.cx.get_value_type(value_type(p)))
+                self.phis[n].append(phi)
+                self.env[p] = value_type(p), phi
+        for n in order:
+            self.b.position_at_end(self.blocks[n])
+            self._block(self.ir.blocks[n])
+
+    def _make_slots(self) -> None:
+        for op in self.ir.ops():
+            if op.kind in (SLOTGET, SLOTSET) and op.attr not in self.slots:
+                slot: Slot = op.attr
+                if self.holds(slot.type) and op.args[:1] and self.ownership.owners(op.args):
+                    raise InvalidIR(f"the slot {slot} holds a counted array", loc=op.loc)
+                place = cgutils.alloca_once(self.b, self.cx.get_value_type(plain(slot.type)))
+                self.b.store(self.cx.get_constant_null(plain(slot.type)), place)
+                self.slots[slot] = place
+
+    def _block(self, block: Block) -> None:
+        for p in self.ownership.unused(block):
+            self.decref(p)
+        before = self.ownership.before(block)
+        for k, op in enumerate(block.ops):
+            if op in self.skipped:
+                continue
+            self.alive = before[k]
+            self.op(op)
+            own = self.ownership.owner.get(op.result) is op.result
+            ending = before[k] | ({op.result} if own else set())
+            for v in sorted(ending - before[k + 1], key=lambda v: v.id):
+                self.decref(v)
+        self.alive = before[-1]
+        self._terminator(block)
+
+    def _terminator(self, block: Block) -> None:
+        term = block.term
+        if isinstance(term, Jump):
+            self._cross(block, term.edge)
+        elif isinstance(term, Branch):
+            kind, cond = self.operand(term.cond)
+            then, orelse = (self.b.function.append_basic_block("edge") for _ in range(2))
+            self.b.cbranch(self.cx.is_true(self.b, kind, cond), then, orelse)
+            for place, edge in ((then, term.then), (orelse, term.orelse)):
+                self.b.position_at_end(place)
+                self._cross(block, edge)
+        elif isinstance(term, Return):
+            self._return(term)
+        elif isinstance(term, Raise):
+            recipe = self.recipes[term]
+            operands = [self.operand(x) for x in recipe.operands]
+            site = new_site(recipe.raiser, [t for t, _ in operands], term.loc)
+            self.failing(site, operands).fail()
+        else:
+            raise InvalidIR(f"no machine code for the terminator {term}", loc=term.loc)
+
+    def _cross(self, block: Block, edge: Edge) -> None:
+        """Bind the target's parameters, adjust counts, jump."""
+        more, ending = self.ownership.crossing(block, edge)
+        params = self.ir.blocks[edge.target].params
+        values = [
+            self.as_type(self.operand(x, value_type(p)), value_type(p))
+            for p, x in zip(params, edge.args, strict=True)
+        ]
+        for k in more:
+            self.cx.nrt.incref(self.b, value_type(params[k]), values[k])
+        for v in ending:
+            self.decref(v)
+        for phi, value in zip(self.phis[edge.target], values, strict=True):
+            phi.add_incoming(value, self.b.block)
+        self.b.branch(self.blocks[edge.target])
+
+    def _return(self, term: Return) -> None:
+        value = self.as_type(self.operand(term.value, self.restype), self.restype)
+        v = term.value
+        own = isinstance(v, Value) and self.ownership.owner.get(v) is v
+        if self.holds(self.restype) and not own:
+            self.cx.nrt.incref(self.b, self.restype, value)
+        for other in sorted(self.alive - ({v} if own else set()), key=lambda v: v.id):  # type: ignore[arg-type]
+            self.decref(other)
+        result = self.cx.get_return_value(self.b, self.restype, value)
+        self.cx.call_conv.return_value(self.b, result)
+
+    # -- operands ------------------------------------------------------------------------------
+    def operand(self, x: Operand, expected: Any = None) -> Typed:
+        if isinstance(x, Value):
+            return self.env[x]
+        if isinstance(x, Undef):
+            kind = plain(x.type or expected or types.none)
+            return kind, self.cx.get_constant_null(kind)
+        kind = types.none if x.value is None else plain(typeof(x.value))
+        if kind is types.none:
+            return kind, self.cx.get_dummy_value()
+        return kind, self.cx.get_constant_generic(self.b, kind, x.value)
+
+    def as_type(self, typed: Typed, to: Any) -> Any:
+        kind, value = typed
+        return value if kind == to else self.cx.cast(self.b, value, kind, to)
+
+    def decref(self, v: Value) -> None:
+        self.cx.nrt.decref(self.b, *self.env[v])
+
+    # -- operations ----------------------------------------------------------------------------
+    def op(self, op: Op) -> None:
+        if op.kind == CALL:
+            kind, value = self._call(op)
+            wanted = value_type(op.result)
+            if op.result.type is not None and wanted != kind:
+                value = self.as_type((kind, value), wanted)
+                kind = wanted
+            self.env[op.result] = kind, value
+        elif op.kind == SLOTGET:
+            self.env[op.result] = plain(op.attr.type), self.b.load(self.slots[op.attr])
+        elif op.kind == SLOTSET:
+            kind = plain(op.attr.type)
+            value = self.as_type(self.operand(op.args[0], kind), kind)
+            self.b.store(value, self.slots[op.attr])
+        elif op.kind == CUT:
+            self._note_usage()
+        else:
+            raise InvalidIR(f"no machine code for {op.kind}", loc=op.loc)
+
+    def _call(self, op: Op) -> Typed:
+        callee = op.callee
+        if callee in PRIMITIVES:
+            return self._primitive(op)
+        typed = [self.operand(x) for x in op.posargs]
+        if hasattr(callee, "flat"):
+            return self.call(self, callee, typed)
+        if callee is operator.getitem and isinstance(typed[0][0], types.BaseTuple):
+            k = op.posargs[1].value  # type: ignore[union-attr]
+            return typed[0][0][k], self.b.extract_value(typed[0][1], k)
+        if callee in CONVERSIONS and len(typed) == 1:
+            return self._convert(CONVERSIONS[callee], typed[0])
+        return self._numba(op, typed)
+
+    def _convert(self, to: Any, typed: Typed) -> Typed:
+        if to is types.boolean:
+            return to, self.cx.is_true(self.b, *typed)
+        return to, self.as_type(typed, to)
+
+    def _primitive(self, op: Op) -> Typed:
+        made = specialise(op.callee, op.posargs)
+        typed = [self.operand(op.posargs[k]) for k in made.kept]
+        sig = made.typer(self.cx.typing_context, *(t for t, _ in typed))
+        if sig is None:
+            raise self._untyped(op, [t for t, _ in typed])
+        values = [self.as_type(x, t) for x, t in zip(typed, sig.args, strict=True)]
+        cx = self.cx
+        if made.fails:
+            site = new_site(primitive_raiser(op, made.kept), sig.args, op.loc)
+            cx = self.failing(site, list(zip(sig.args, values, strict=True)))
+        return sig.return_type, made.codegen(cx, self.b, sig, values)
+
+    def failing(self, site: int, operands: Sequence[Typed]) -> Frame:
+        alive = sorted(self.alive, key=lambda v: v.id)
+        return Frame(
+            self.cx, self.b, self.frame, site, operands, lambda: [self.decref(v) for v in alive]
+        )
+
+    def _numba(self, op: Op, typed: Sequence[Typed]) -> Typed:
+        """A call of something that Numba knows, by its own implementation."""
+        callee = PYTHON_NAMES.get(op.callee, op.callee)
+        kinds = [t for t, _ in typed]
+        if callee is operator.pow and isinstance(op.posargs[1], Const):
+            exponent = op.posargs[1].value
+            if type(exponent) is int:
+                kinds[1] = types.literal(exponent)
+        fnty, sig = self._resolve(op, callee, tuple(kinds))
+        values = [self.as_type(x, plain(t)) for x, t in zip(typed, sig.args, strict=True)]
+        result = self.cx.get_function(fnty, sig)(self.b, values)
+        return plain(sig.return_type), result
+
+    def _resolve(self, op: Op, callee: Any, kinds: tuple[Any, ...]) -> tuple[Any, Any]:
+        key = callee, kinds
+        if key not in _signatures:
+            typing = self.cx.typing_context
+            fnty = typing.resolve_value_type(callee)
+            sig = typing.resolve_function_type(fnty, kinds, {})
+            if sig is None:
+                raise self._untyped(op, kinds)
+            if not isinstance(callee, type(operator.add)):  # only builtins are sure to last
+                return fnty, sig
+            _signatures[key] = fnty, sig
+        return _signatures[key]
+
+    def _untyped(self, op: Op, kinds: Sequence[Any]) -> TypingError:
+        name = getattr(op.callee, "__name__", repr(op.callee))
+        listed = ", ".join(map(str, kinds))
+        return TypingError(f"no machine code for {name}({listed})", loc=op.loc)
+
+    def _note_usage(self) -> None:
+        """Note how much is on the tape at the cut."""
+        b = self.b
+        slots = b.inttoptr(self.frame, I64.as_pointer())
+
+        def at(k: int) -> Any:
+            return b.gep(slots, [I64(k)], inbounds=True)
+
+        top, begin, below = (b.load(at(k)) for k in NOTED)
+        b.store(b.add(b.sub(top, begin), below), at(words.PEAK))
+
+
+NOTED = (words.TAPE_TOP, words.TAPE_BEGIN, words.TAPE_BELOW)

@@ -1,0 +1,150 @@
+"""Failures of compiled code: what is raised, and where the user sees it come from.
+
+Compiled code leaves the number of the failing site and the numbers it was working on at its call's
+frame. A site knows the Python function that raises for such operands (the primitive itself, or the
+recipe of the exception of a ``raise`` statement) and the user's file and line.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numba import types
+from numba.np.numpy_support import as_dtype
+
+from ..ir.core import IR, Const, Loc, Op, Operand, Raise, Value
+from ..runtime import frame, prims
+from ..runtime.memory import Memory
+from ..runtime.tape import Tape
+
+
+class Site(NamedTuple):
+    """``raiser(*operands)`` raises; ``types`` are those of the operands that are passed."""
+
+    raiser: Callable[..., Any]
+    types: tuple[Any, ...]
+    loc: Loc
+
+
+_numbers = itertools.count(1)
+SITES: dict[int, Site] = {}
+
+
+def new_site(raiser: Callable[..., Any], operand_types: Sequence[Any], loc: Loc) -> int:
+    """Register a site: its number."""
+    number = next(_numbers)
+    SITES[number] = Site(raiser, tuple(operand_types), loc)
+    return number
+
+
+def failure(memory: Memory) -> tuple[BaseException, Loc]:
+    """What the call that ran on ``memory`` failed with, and where in the user's code."""
+    site = SITES[memory.words[frame.SITE]]
+    operands = decode(site.types, memory.words[frame.SITE + 1 :])
+    return caught(site.raiser, operands), site.loc
+
+
+def caught(raiser: Callable[..., Any], operands: Sequence[Any]) -> BaseException:
+    try:
+        raiser(*operands)
+    except Exception as e:
+        return e.with_traceback(None)
+    return RuntimeError(f"compiled code failed where {raiser} does not: {operands}")
+
+
+def decode(operand_types: Sequence[Any], words: Sequence[int]) -> list[Any]:
+    """The operands that `native_core.encode` wrote; an array is zeros of the shape it had."""
+    rest = iter(words)
+
+    def number() -> float:
+        return float(struct.unpack("d", struct.pack("q", next(rest)))[0])
+
+    def one(t: Any) -> Any:
+        if isinstance(t, types.Array):
+            shape = [next(rest) for _ in range(t.ndim)]
+            return np.zeros(shape, as_dtype(t.dtype), "F" if t.layout == "F" else "C")
+        if isinstance(t, types.Complex):
+            return complex(number(), number())
+        if isinstance(t, types.Float):
+            return number()
+        return bool(next(rest)) if isinstance(t, types.Boolean) else next(rest)
+
+    return [one(t) for t in operand_types]
+
+
+def raise_at(exc: BaseException, loc: Loc) -> NoReturn:
+    """Raise ``exc`` with a frame of the user's file, line and function as the innermost."""
+    code = compile("raise exc", loc.file, "exec").replace(co_name=loc.function)
+    code = code.replace(co_firstlineno=max(loc.line, 1))
+    exec(code, {"exc": exc})
+    raise AssertionError
+
+
+# -- primitives ------------------------------------------------------------------------------------
+def primitive_raiser(op: Op, kept: Sequence[int]) -> Callable[..., Any]:
+    """The Python function of a primitive, its constant operands put back, to be called with those
+    at the positions ``kept``."""
+    prim = op.callee
+    fixed = {k: x.value for k, x in enumerate(op.posargs) if k not in kept}  # type: ignore[union-attr]
+
+    def raiser(*operands: Any) -> Any:
+        args = {**fixed, **dict(zip(kept, operands, strict=True))}
+        if prim in TAKES_TAPE:
+            args[0] = Tape()
+        prim(*(args[k] for k in sorted(args)))
+        if prim in TAKES_TAPE:
+            raise MemoryError("no memory for the tape")
+
+    return raiser
+
+
+TAKES_TAPE = {
+    prims.record, prims.heap_empty, prims.heap_zeros, prims.heap_zeros_like, prims.heap_own,
+}  # fmt: skip
+
+
+# -- raise statements ------------------------------------------------------------------------------
+class Recipe:
+    """How the exception of a ``raise`` is made from numbers: the operations that make it (calls of
+    classes, string formatting) are done in Python after the failure, from their numeric operands.
+
+    ``ops`` are those operations; nothing else reads their results."""
+
+    def __init__(self, term: Raise, defined: Mapping[Value, Op]) -> None:
+        self.operands: list[Value] = []
+        self.ops: set[Op] = set()
+        self.defined = defined
+        self.exc = self._plan(term.exc)
+        self.cause = None if term.cause is None else self._plan(term.cause)
+
+    def _plan(self, x: Operand | None) -> Callable[[Sequence[Any]], Any]:
+        if isinstance(x, Const):
+            return lambda _: x.value
+        op = self.defined.get(x) if isinstance(x, Value) else None  # type: ignore[arg-type]
+        if op is None or isinstance(op.result.type, types.Number | types.Boolean):
+            k = len(self.operands)
+            self.operands.append(x)  # type: ignore[arg-type]
+            return lambda values: values[k]
+        self.ops.add(op)
+        fn, *args = [self._plan(a) for a in op.args]
+        names = op.kwnames
+
+        def make(values: Sequence[Any]) -> Any:
+            made = [a(values) for a in args]
+            plain = made[: len(made) - len(names)]
+            return fn(values)(*plain, **dict(zip(names, made[len(plain) :], strict=True)))
+
+        return make
+
+    def raiser(self, *values: Any) -> NoReturn:
+        raise self.exc(values) from (None if self.cause is None else self.cause(values))
+
+
+def recipes(ir: IR) -> dict[Raise, Recipe]:
+    """The recipe of each ``raise`` of a function."""
+    defined = {op.result: op for op in ir.ops()}
+    return {b.term: Recipe(b.term, defined) for b in ir if isinstance(b.term, Raise)}
