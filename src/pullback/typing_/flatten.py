@@ -1,0 +1,621 @@
+"""From inferred functions to flat typed IR: callees inlined, products taken apart, iteration as
+integer loops. `flat` is the entry for a Python function, `reflat` for IR that a transform wrote.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from numba.core import types
+
+from ..errors import TypingError
+from ..ir.core import (
+    CALL,
+    CLOSURE,
+    CUT,
+    FREECELL,
+    GETCELL,
+    GLOBAL,
+    IR,
+    NEWCELL,
+    SETCELL,
+    SLOTGET,
+    SLOTSET,
+    Block,
+    Branch,
+    Const,
+    Edge,
+    ForIter,
+    Info,
+    Jump,
+    Loc,
+    Op,
+    Operand,
+    Raise,
+    Return,
+    Slot,
+    Undef,
+    Value,
+)
+from ..ir.dominators import reverse_postorder
+from ..ir.intrinsics import check_bound as _CHECK_BOUND
+from ..runtime import prims
+from . import iteration
+from .access import Hidden
+from .actions import Form
+from .lattice import Abstract, ATuple, AVal, constant, is_array, is_scalar, leaves, widen
+from .products import Text
+from .scalars import convert_constant, typed_constant
+from .specialised import Cell, CellSlots, Flat, Spec, Specialised
+
+MAX_INLINE = 3000
+
+
+class Unreachable(Exception):
+    """What follows in this block is never reached."""
+
+
+class Emitter:
+    """Writes one flat function. ``block`` is where operations go."""
+
+    def __init__(self, name: str, shared: Shared | None = None) -> None:
+        self.ir = IR(Info(name=name, qualname=name))
+        self.block = self.ir.block()
+        self.loc = Loc()
+        self.hidden: dict[Hidden, Value] = {}
+        self.shared = shared or Shared()
+        self.calls: list[tuple[Op, Specialised]] = []
+        self.inlining: list[Spec] = []
+
+    # -- operations ----------------------------------------------------------------------------
+    def call(self, callee: Any, operands: Any, type: Any, name: str | None = None) -> Value:
+        op = Op(CALL, self.ir.value(name, type), (Const(callee), *operands), None, self.loc)
+        self.block.ops.append(op)
+        return op.result
+
+    def cast(self, form: Form, a: Abstract, to: Abstract) -> Form:
+        """A form of ``a`` as a form of the wider ``to``."""
+        if a is to:
+            return form
+        if isinstance(to, ATuple):
+            assert isinstance(a, ATuple)
+            return tuple(map(self.cast, form, a.elements, to.elements))
+        if isinstance(form, Const):
+            if is_scalar(to.type) and is_scalar(a.type):
+                return Const(convert_constant(form.value, to.type))
+            return form
+        if a.type == to.type or not is_scalar(to.type):
+            return form
+        return self.call(prims.cast, (Const(to.type), form), to.type)
+
+    def unpack(self, value: Value, result: ATuple) -> Form:
+        """The items of a tuple value, as a form."""
+        return tuple(
+            self.call(operator.getitem, (value, Const(i)), e.type)
+            for i, e in enumerate(result.elements)
+        )
+
+    def captured(self, a: Abstract) -> Form:
+        """The form of a constant or captured value."""
+        if isinstance(a, ATuple):
+            return tuple(map(self.captured, a.elements))
+        if a.known:
+            return Const(typed_constant(a)) if is_scalar(a.type) else Const(a.const)
+        if a.src is None:
+            return Undef(None, a.type)
+        hidden = Hidden(a.src, a.type)
+        if hidden not in self.hidden:
+            self.hidden[hidden] = self.ir.value(str(hidden.name), a.type)
+        return self.hidden[hidden]
+
+    def visible(self, form: Form, a: Abstract) -> list[Operand]:
+        """What a message or a print shows of a value: strings and leaves, in order."""
+        if isinstance(a, ATuple):
+            return [x for f, e in zip(form, a.elements) for x in self.visible(f, e)]
+        return [form]
+
+    # -- forms of whole products ---------------------------------------------------------------
+    def params(self, a: Abstract, into: list[Value], name: str | None = None) -> Form:
+        """New parameters for the leaves of ``a``, appended to ``into``."""
+        if isinstance(a, ATuple):
+            return tuple(self.params(e, into, name) for e in a.elements)
+        if a.known:
+            return self.captured(a)
+        p = self.ir.value(name, a.type)
+        into.append(p)
+        return p
+
+    def flat_leaves(self, form: Form, a: Abstract, out: list[Operand]) -> None:
+        """The operands of the leaves of ``a``, appended to ``out``."""
+        if isinstance(a, ATuple):
+            for e, f in zip(a.elements, form):
+                self.flat_leaves(f, e, out)
+        elif not a.known:
+            out.append(form)
+
+    def passed(self, form: Form, a: Abstract, to: Abstract) -> list[Operand]:
+        """The operands that carry a value of ``a`` to a parameter of ``to``."""
+        out: list[Operand] = []
+        self.flat_leaves(self.cast(form, a, to), to, out)
+        return out
+
+    def undefined(self, a: Abstract) -> list[Operand]:
+        return [Undef(None, x.type) for x in leaves(a)]
+
+    # -- entering ------------------------------------------------------------------------------
+    def enter(
+        self, spec: Spec, forms: tuple[Form, ...], cells: dict[str, Any] | None = None
+    ) -> Form:
+        """The result of a specialised function on these arguments: inlined, or called."""
+        stays = spec.recursive or (spec.size > MAX_INLINE and not spec.trusted)
+        if stays and not cells:
+            return self.call_specialised(spec, forms)
+        if spec in self.inlining:
+            raise TypingError(f"{spec.name} is recursive and uses variables of the function around")
+        loc = self.loc
+        self.inlining.append(spec)
+        form = Inlining(self, spec, forms, cells or {}, loc).run()
+        self.inlining.pop()
+        self.loc = loc
+        if spec.result is None:
+            raise Unreachable
+        return form
+
+    def call_specialised(self, spec: Spec, forms: tuple[Form, ...]) -> Form:
+        target = self.shared.specialised(spec)
+        operands: list[Operand] = []
+        for f, a in zip(forms, spec.args):
+            self.flat_leaves(f, a, operands)
+        result = [a.type for a in leaves(spec.result)] if spec.result is not None else []
+        value = self.call(target, operands, types.Tuple(result))
+        self.calls.append((self.block.ops[-1], target))
+        if spec.result is None:
+            never = self.call(RuntimeError, (Const("a call returned that never does"),), None)
+            self.block.term = Raise(never, None, self.loc)
+            raise Unreachable
+        items = iter(
+            [self.call(operator.getitem, (value, Const(i)), t) for i, t in enumerate(result)]
+        )
+        return self.rebuild(spec.result, items)
+
+    def rebuild(self, a: Abstract, items: Any) -> Form:
+        if isinstance(a, ATuple):
+            return tuple(self.rebuild(e, items) for e in a.elements)
+        return self.captured(a) if a.known else next(items)
+
+    # -- whole functions -----------------------------------------------------------------------
+    def function(self, spec: Spec, names: list[str | None]) -> None:
+        """Write ``spec`` as the whole function."""
+        params: list[Value] = []
+        forms = tuple(self.params(a, params, n) for a, n in zip(spec.args, names))
+        entry = self.block
+        entry.params = params
+        self.inlining.append(spec)
+        body = Inlining(self, spec, forms, {}, Loc())
+        body.outermost = True
+        body.run()
+        entry.params += self.hidden.values()
+
+    def finish(self) -> None:
+        """Name the arguments, and put the blocks into reverse postorder, dropping dead ones."""
+        ir = self.ir
+        ir.info.argnames = _names(ir.entry.params)
+        ir.blocks = {b: ir.blocks[b] for b in reverse_postorder(ir)}
+
+
+def _names(params: list[Value]) -> tuple[str, ...]:
+    used: dict[str, int] = {}
+    names = []
+    for p in params:
+        base = p.name or "x"
+        n = used[base] = used.get(base, 0) + 1
+        names.append(base if n == 1 else f"{base}_{n}")
+    return tuple(names)
+
+
+class Shared:
+    """The specialised callees of one flattening, each written once."""
+
+    def __init__(self) -> None:
+        self.made: dict[Spec, Specialised] = {}
+        self.emitters: dict[Specialised, Emitter] = {}
+        self.todo: list[Spec] = []
+
+    def specialised(self, spec: Spec) -> Specialised:
+        if spec not in self.made:
+            params = tuple(x.type for a in spec.args for x in leaves(a))
+            result = tuple(x.type for x in leaves(spec.result)) if spec.result else ()
+            self.made[spec] = Specialised(spec.name.split(".")[-1], params, result)
+            self.todo.append(spec)
+        return self.made[spec]
+
+    def write_all(self) -> None:
+        while self.todo:
+            spec = self.todo.pop()
+            em = Emitter(spec.name.split(".")[-1], self)
+            em.function(spec, [p.name for p in spec.ir.args])
+            self.emitters[self.made[spec]] = em
+
+
+class Inlining:
+    """One function written into another: its values' forms, its blocks' twins."""
+
+    outermost = False
+
+    def __init__(
+        self, em: Emitter, spec: Spec, forms: tuple[Form, ...], cells: dict[str, Any], at: Loc
+    ) -> None:
+        self.em, self.spec, self.ir, self.at = em, spec, spec.ir, at
+        self.forms: dict[Value, Form] = dict(zip(self.ir.entry.params, forms))
+        self.cells = cells
+        self.flags: dict[Value, Operand] = {}
+        self.blocks: dict[int, Block] = {}
+        self.counters: dict[int, Value] = {}
+        self.latches: dict[int, Block] = {}
+        self.returns: list[tuple[Block, Form, Abstract, Loc]] = []
+        self.index = {b: i for i, b in enumerate(spec.order)}
+        self.current = -1
+
+    def run(self) -> Form:
+        em, spec = self.em, self.spec
+        order = spec.order
+        for p in self.ir.entry.params:
+            if p in spec.maybe:
+                self.flags[p] = Const(True)
+        self.blocks[order[0]] = em.block
+        for b in order[1:]:
+            self.open(self.ir.blocks[b])
+        for b in order:
+            em.block, self.current = self.blocks[b], b
+            try:
+                self.block(self.ir.blocks[b])
+            except Unreachable:
+                self.dead_end()
+        for b, latch in self.latches.items():
+            self.close_loop(b, latch)
+        return self.finish()
+
+    def dead_end(self) -> None:
+        """The block ends in a callee that never returns, which has ended it already."""
+
+    def open(self, block: Block) -> None:
+        """The twin of a block, with parameters for the leaves of its parameters."""
+        em = self.em
+        twin = em.ir.block()
+        if block.id in self.spec.loops:
+            counter = em.ir.value(None, _INT)
+            twin.params.append(counter)
+            self.counters[block.id] = counter
+        for p in block.params:
+            a = self.spec.values.get(p)
+            if a is None:
+                continue  # bound on no path: only its flag is passed
+            self.forms[p] = em.params(a, twin.params, p.name)
+        for p in block.params:
+            if p in self.spec.maybe:
+                flag = em.ir.value(None, _BOOL)
+                twin.params.append(flag)
+                self.flags[p] = flag
+        self.blocks[block.id] = twin
+
+    # -- operations ----------------------------------------------------------------------------
+    def form(self, x: Operand) -> Form:
+        if isinstance(x, Value):
+            return self.forms[x]
+        if isinstance(x, Const):
+            return self.em.captured(self.abstract(x))
+        return x
+
+    def abstract(self, x: Operand) -> Abstract:
+        if isinstance(x, Value):
+            return self.spec.values[x]
+        if isinstance(x, Const):
+            return constant(x.value)
+        return AVal(x.type)
+
+    def block(self, block: Block) -> None:
+        em, spec = self.em, self.spec
+        for op in block.ops:
+            self.operation(op)
+        term = block.term
+        em.loc = self.place(term.loc)
+        if isinstance(term, Return):
+            a = self.abstract(term.value)
+            self.returns.append((em.block, self.form(term.value), a, em.loc))
+        elif isinstance(term, Raise):
+            self.raise_(term)
+        elif isinstance(term, Branch):
+            self.branch(term)
+        elif isinstance(term, ForIter):
+            self.iterate(block, term)
+        else:
+            (edge,) = term.edges
+            em.block.term = Jump(self.edge(edge, block), em.loc)
+        del spec
+
+    def place(self, loc: Loc) -> Loc:
+        """The user's place of an operation: that of the call, inside this package's bodies."""
+        return self.at if self.spec.trusted and self.at.line else loc
+
+    def operation(self, op: Op) -> None:
+        em = self.em
+        em.loc = self.place(op.loc)
+        kind = op.kind
+        if kind == CALL or kind == GLOBAL or kind == CLOSURE:
+            if op.callee is _CHECK_BOUND:
+                self.forms[op.result] = self.check_bound(op)
+                return
+            action = self.spec.actions.get(op)
+            if action is None:
+                raise Unreachable
+            form = action.emit(em, tuple([self.form(x) for x in op.args]))
+            if action.result is None:
+                raise Unreachable
+            self.forms[op.result] = form
+            if op.result.name and isinstance(form, Value) and form.name is None:
+                form.name = op.result.name
+            return
+        self.structural(op)
+
+    def structural(self, op: Op) -> None:
+        em, kind = self.em, op.kind
+        if kind == FREECELL:
+            self.forms[op.result] = self.cells.get(op.attr, Const(None))  # a real cell is captured
+        elif kind == NEWCELL:
+            cell = self.spec.values[op.result].const
+            self.forms[op.result] = slots = self.slots_of(cell)
+            if not isinstance(op.args[0], Undef):
+                self.fill(slots, op.args[0])
+        elif kind == SETCELL:
+            target = self.forms[op.args[0]]  # type: ignore[index]
+            if not isinstance(op.args[1], Undef):
+                self.fill(target, op.args[1])
+        elif kind == GETCELL:
+            cell = self.form(op.args[0])
+            a = self.spec.values.get(op.result)
+            if a is None:
+                raise Unreachable
+            if isinstance(cell, CellSlots):
+                got = iter([em_get(em, s) for s in cell.slots])
+                self.forms[op.result] = em.rebuild(cell.content, got)
+            else:
+                self.forms[op.result] = em.captured(a)
+        elif kind == SLOTGET:
+            self.forms[op.result] = em_get(em, op.attr)
+        elif kind == SLOTSET:
+            x = op.args[0]
+            content = em.cast(self.form(x), self.abstract(x), AVal(op.attr.type))
+            em_set(em, op.attr, content)
+        elif kind == CUT:
+            em.block.ops.append(Op(CUT, em.ir.value(), (), None, em.loc))
+
+    def slots_of(self, cell: Cell) -> CellSlots:
+        if cell.content is None:
+            return CellSlots((), _NOTHING)
+        made = tuple(Slot(cell.name, a.type) for a in leaves(cell.content))
+        return CellSlots(made, cell.content)
+
+    def fill(self, target: CellSlots, x: Operand) -> None:
+        em = self.em
+        operands = em.passed(self.form(x), self.abstract(x), target.content)
+        for slot, v in zip(target.slots, operands):
+            em_set(em, slot, v)
+
+    def check_bound(self, op: Op) -> Form:
+        """The value, after UnboundLocalError where it is not bound."""
+        em, x, name = self.em, op.args[1], op.args[2].value  # type: ignore[union-attr]
+        flag = self.flags.get(x, Const(True)) if isinstance(x, Value) else Const(False)
+        if isinstance(flag, Const) and flag.value:
+            return self.form(x)
+        fail, go_on = em.ir.block(), em.ir.block()
+        if isinstance(flag, Value):
+            em.block.term = Branch(flag, Edge(go_on.id), Edge(fail.id), em.loc)
+        else:
+            em.block.term = Jump(Edge(fail.id), em.loc)
+        em.block = fail
+        message = f"cannot access local variable '{name}' where it is not associated with a value"
+        exc = em.call(UnboundLocalError, (Const(message),), None)
+        fail.term = Raise(exc, None, em.loc)
+        if isinstance(flag, Const) or op.result not in self.spec.values:
+            del em.ir.blocks[go_on.id]
+            raise Unreachable
+        em.block = go_on
+        return self.form(x)
+
+    # -- terminators ---------------------------------------------------------------------------
+    def branch(self, term: Branch) -> None:
+        em, edges = self.em, self.spec.edges
+        if term.then not in edges or term.orelse not in edges:
+            (edge,) = [e for e in term.edges if e in edges]
+            em.block.term = Jump(self.edge(edge), em.loc)
+            return
+        a = self.abstract(term.cond)
+        cond = self.form(term.cond)
+        if a.type is not _BOOL:
+            if is_array(a.type):
+                cond, a = em.call(prims.load, (cond,), a.type.dtype), AVal(a.type.dtype)
+            if a.type is not _BOOL:
+                cond = em.call(operator.ne, (cond, Const(convert_constant(0, a.type))), _BOOL)
+        then, orelse = self.edge(term.then), self.edge(term.orelse)
+        em.block.term = Branch(cond, then, orelse, em.loc)
+
+    def edge(self, edge: Edge, block: Block | None = None, item: Any = None) -> Edge:
+        """The twin of an edge: to the loop's latch if it goes back to an iteration."""
+        em, spec = self.em, self.spec
+        target = self.ir.blocks[edge.target]
+        params = target.params
+        operands: list[Operand] = []
+        if target.id in self.counters and not self.goes_back(edge):
+            operands.append(self.start_of(target))
+        if item is not None:
+            operands += em.passed(item[0], item[1], spec.values[params[0]])
+            params = params[1:]
+        for p, x in zip(params, edge.args):
+            to = spec.values.get(p)
+            if to is None:
+                continue
+            if self.is_unset(x):
+                operands += self.em.undefined(to)
+            else:
+                operands += em.passed(self.form(x), self.abstract(x), to)
+        for p, x in zip(params, edge.args):
+            if p in spec.maybe:
+                operands.append(self.bound_flag(x))
+        if target.id in self.counters and self.goes_back(edge):
+            return Edge(self.latch(target).id, operands)
+        return Edge(self.blocks[target.id].id, operands)
+
+    def is_unset(self, x: Operand) -> bool:
+        if isinstance(x, Undef):
+            return x.type is None
+        return isinstance(x, Value) and x not in self.spec.values
+
+    def bound_flag(self, x: Operand) -> Operand:
+        if self.is_unset(x):
+            return Const(False)
+        return self.flags.get(x, Const(True)) if isinstance(x, Value) else Const(True)
+
+    def goes_back(self, edge: Edge) -> bool:
+        return self.index[self.current] >= self.index[edge.target]
+
+    def start_of(self, header: Block) -> Operand:
+        """The counter's first value: the range's start, or zero."""
+        term = header.term
+        assert isinstance(term, ForIter)
+        source = self.spec.loops[header.id].source
+        if iteration.counts_by_itself(source):
+            return self.form(term.iterator)[0][0]
+        return Const(0)
+
+    def latch(self, header: Block) -> Block:
+        """The one block that goes back to a loop's header: it advances the counter."""
+        found = self.latches.get(header.id)
+        if found is None:
+            em = self.em
+            twin = self.blocks[header.id]
+            found = em.ir.block([em.ir.value(p.name, p.type) for p in twin.params[1:]])
+            self.latches[header.id] = found
+        return found
+
+    def close_loop(self, header: int, latch: Block) -> None:
+        em = self.em
+        source = self.spec.loops[header].source
+        step: Operand = Const(1)
+        if iteration.counts_by_itself(source):
+            step = Const(source.elements[2].const)
+        em.block, em.loc = latch, self.place(self.ir.blocks[header].term.loc)
+        following = em.call(operator.add, (self.counters[header], step), _INT)
+        latch.term = Jump(Edge(self.blocks[header].id, (following, *latch.params)), em.loc)
+
+    def iterate(self, block: Block, term: ForIter) -> None:
+        em = self.em
+        loop = self.spec.loops[block.id]
+        counter = self.counters[block.id]
+        source, count = self.form(term.iterator)
+        test, stop = operator.lt, count
+        alone = iteration.counts_by_itself(loop.source)
+        if alone:
+            stop = source[1]
+            if loop.source.elements[2].const < 0:
+                test = operator.gt
+        cond = em.call(test, (counter, stop), _BOOL)
+        header, body = em.block, em.ir.block()
+        leave = self.edge(term.exhausted)
+        header.term = Branch(cond, Edge(body.id), leave, em.loc)
+        em.block = body
+        item: Form = counter
+        a: Abstract = iteration.INT
+        if not alone:
+            if isinstance(loop.source, ATuple) and loop.source.cls is range:
+                scaled = em.call(operator.mul, (counter, source[2]), _INT)
+                item = em.call(operator.add, (source[0], scaled), _INT)
+            else:
+                item = loop.item.emit(em, (source, counter))
+                assert loop.item.result is not None
+                a = loop.item.result
+        em.block.term = Jump(self.edge(term.body, None, (item, a)), em.loc)
+
+    def raise_(self, term: Raise) -> None:
+        em = self.em
+        if term.exc is None:
+            raise TypingError("an exception is raised again", loc=term.loc)
+        a = self.abstract(term.exc)
+        form = self.form(term.exc)
+        if isinstance(a, ATuple):
+            operands = [x for f, e in zip(form, a.elements) for x in self.message(f, e)]
+            exc: Operand = em.call(a.cls, operands, None)
+        else:
+            exc = em.call(a.const, (), None) if isinstance(a.const, type) else form
+        em.block.term = Raise(exc, None, em.loc)
+
+    def message(self, form: Form, a: Abstract) -> list[Operand]:
+        """The arguments of an exception. Text with values becomes a template and the values."""
+        if isinstance(a, ATuple) and a.cls is Text:
+            template, values = _template(form, a)
+            return [Const(template), *values] if values else [Const(template)]
+        if isinstance(a, ATuple):
+            return self.em.visible(form, a)
+        return [form]
+
+    # -- the end -------------------------------------------------------------------------------
+    def finish(self) -> Form:
+        em, spec = self.em, self.spec
+        if self.outermost:
+            for block, form, a, loc in self.returns:
+                em.block, em.loc = block, loc
+                result = widen(spec.result) if spec.result is not None else a
+                operands = em.passed(form, a, result)
+                value = em.call(prims.pack, operands, _tuple_type(result))
+                block.term = Return(value, em.loc)
+            return None
+        if not self.returns:
+            return None
+        if len(self.returns) == 1:
+            block, form, a, _ = self.returns[0]
+            em.block = block
+            return em.cast(form, a, spec.result)  # type: ignore[arg-type]
+        join = em.ir.block()
+        result = em.params(spec.result, join.params)  # type: ignore[arg-type]
+        for block, form, a, loc in self.returns:
+            em.block, em.loc = block, loc
+            block.term = Jump(Edge(join.id, em.passed(form, a, spec.result)), em.loc)  # type: ignore
+        em.block = join
+        return result
+
+
+def em_get(em: Emitter, slot: Slot) -> Value:
+    op = Op(SLOTGET, em.ir.value(slot.name, slot.type), (), slot, em.loc)
+    em.block.ops.append(op)
+    return op.result
+
+
+def em_set(em: Emitter, slot: Slot, content: Operand) -> None:
+    em.block.ops.append(Op(SLOTSET, em.ir.value(), (content,), slot, em.loc))
+
+
+def _template(form: Form, a: ATuple) -> tuple[str, list[Operand]]:
+    """The text as a format string, and the values in its places."""
+    pieces, values = "", []
+    for f, e in zip(form, a.elements):
+        if isinstance(e, ATuple) and e.cls is Text:
+            inner, more = _template(f, e)
+            pieces, values = pieces + inner, values + more
+        elif isinstance(e, ATuple):
+            pieces += "{}"
+        elif e.known:
+            pieces += str(e.const) if e.const is not None else ""
+        else:
+            pieces += "{}"
+            values.append(f)
+    return pieces, values
+
+
+def _tuple_type(result: Abstract) -> Any:
+    return types.Tuple([a.type for a in leaves(result)])
+
+
+_INT, _BOOL = types.int64, types.boolean
+_NOTHING = ATuple(())
+
+__all__ = ["Emitter", "Flat", "Shared"]

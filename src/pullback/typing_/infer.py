@@ -1,0 +1,448 @@
+"""The abstract interpreter: sparse conditional constant propagation of types over the IR.
+
+Only edges that can be taken are followed, so a branch on what typing knows (a rank, a dtype,
+``axis is None``) is decided here. Calls are resolved by `resolve` to actions; a call of a function
+that can be entered is inferred in turn, once for each tuple of abstract arguments.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import JoinError, TypeInstability, TypingError
+from ..ir.core import (
+    CALL,
+    CLOSURE,
+    CUT,
+    FREECELL,
+    GETCELL,
+    GLOBAL,
+    IR,
+    NEWCELL,
+    SETCELL,
+    SLOTGET,
+    SLOTSET,
+    Block,
+    Branch,
+    Const,
+    Edge,
+    ForIter,
+    Loc,
+    Op,
+    Operand,
+    Raise,
+    Return,
+    Undef,
+    Value,
+)
+from ..ir.dominators import reverse_postorder
+from . import capture, iteration
+from .actions import Action, Known
+from .lattice import (
+    NONE,
+    Abstract,
+    AVal,
+    NoJoin,
+    constant,
+    is_array,
+    is_scalar,
+    join,
+    widen,
+)
+from .resolve import Resolver
+from .specialised import PYTHON, Cell, Semantics, Spec
+from .statements import closure_value
+
+MAX_SWEEPS = 60
+
+
+class Unroll(Exception):
+    """A loop over a tuple was met: it is to be written out, ``count`` times."""
+
+    def __init__(self, header: int, count: int) -> None:
+        self.header, self.count = header, count
+
+
+class Bottom(Exception):
+    """An operand has no value yet: no path to here is known to return."""
+
+
+class Engine:
+    """One inference: the specs made so far, what was captured, what looked unstable."""
+
+    def __init__(self, pins: bool = False) -> None:
+        self.pins = pins  # take captured integers by value
+        self.specs: dict[Any, Spec] = {}
+        self.statics: dict[Any, Any] = {}
+        self.captured_int = False
+        self.unstable: dict[Any, str] = {}
+        self.stack: list[Spec] = []
+        self.resolver = Resolver(self)
+
+    # -- specialisations -----------------------------------------------------------------------
+    def spec(self, key: Any, make: Any) -> Spec:
+        """The inferred specialisation under ``key``, made if there is none."""
+        found = self.specs.get(key)
+        if found is None:
+            found = self.specs[key] = make()
+            self.run(found, key)
+        if found.running:
+            found.recursive = True
+            for s in self.stack[self.stack.index(found) + 1 :]:
+                s.heads.add(found)
+        else:
+            for head in found.heads:
+                if head.running:
+                    for s in self.stack[self.stack.index(head) + 1 :]:
+                        s.heads.add(head)
+        return found
+
+    def run(self, spec: Spec, key: Any = None) -> None:
+        """Infer ``spec``; again while a recursive result grows, or a loop over a tuple appears."""
+        spec.running = True
+        self.stack.append(spec)
+        try:
+            sweeps = 0
+            while sweeps < MAX_SWEEPS:
+                before = spec.result
+                versions = _cell_versions(spec)
+                spec.reset()
+                try:
+                    Sweep(self, spec).run()
+                except Unroll as u:
+                    spec.ir = iteration.unroll(spec.ir, u.header, u.count)
+                    continue
+                sweeps += 1
+                if spec.result == before or not spec.recursive:
+                    if versions == _cell_versions(spec):
+                        break
+                self._forget_provisional(spec)
+        except BaseException:
+            self.specs.pop(key, None)
+            raise
+        finally:
+            self.stack.pop()
+            spec.running = False
+        spec.heads.discard(spec)
+        spec.size = sum(a.size for a in spec.actions.values())
+
+    def _forget_provisional(self, head: Spec) -> None:
+        for key, s in list(self.specs.items()):
+            if s is not head and not s.running and head in s.heads:
+                del self.specs[key]
+
+
+def _cell_versions(spec: Spec) -> tuple[int, ...]:
+    cells = [a.const for a in spec.values.values() if isinstance(getattr(a, "const", None), Cell)]
+    return tuple(sorted((id(c), c.version) for c in cells))  # type: ignore[arg-type]
+
+
+class Sweep:
+    """Inference of one spec: blocks are visited in reverse postorder while something changes."""
+
+    def __init__(self, engine: Engine, spec: Spec) -> None:
+        self.engine, self.spec, self.ir = engine, spec, spec.ir
+        self.values = spec.values
+        self.seen: dict[Op, tuple[Any, ...]] = {}
+        self.rpo = reverse_postorder(self.ir)
+        self.index = {b: i for i, b in enumerate(self.rpo)}
+        self.users = _users(self.ir)
+        self.definitions: dict[Value, Op] | None = None
+        self.dirty: set[int] = set()
+        self.here = self.ir.entry
+        self.visits = 0
+
+    def run(self) -> None:
+        spec, entry = self.spec, self.ir.entry
+        for p, a in zip(entry.params, spec.args):
+            self.values[p] = a
+        self.dirty = {entry.id}
+        limit = 200 * len(self.rpo) + 1000
+        while self.dirty:
+            self.visits += 1
+            if self.visits > limit:
+                raise TypingError(f"no types are found for {spec.name}: they keep changing")
+            b = min(self.dirty, key=self.index.__getitem__)
+            self.dirty.discard(b)
+            self.visit(self.ir.blocks[b])
+        reached = {e.target for e in spec.edges} | {entry.id}
+        spec.order = [b for b in self.rpo if b in reached]
+        if not spec.recursive:
+            self.exact_result()
+
+    def exact_result(self) -> None:
+        """The join of what is returned, now that all types are final."""
+        self.spec.result = None
+        for b in self.spec.order:
+            term = self.ir.blocks[b].term
+            if isinstance(term, Return):
+                x = term.value
+                a = self.values.get(x) if isinstance(x, Value) else self.abstract(x)
+                if a is not None:
+                    self.returned(a, term.loc)
+
+    def visit(self, block: Block) -> None:
+        self.here = block
+        try:
+            for op in block.ops:
+                self.operation(op)
+            self.terminator(block)
+        except Bottom:
+            return
+
+    # -- operations ----------------------------------------------------------------------------
+    def abstract(self, x: Operand) -> Abstract:
+        if isinstance(x, Value):
+            found = self.values.get(x)
+            if found is None:
+                raise Bottom
+            return found
+        if isinstance(x, Const):
+            return constant(x.value)
+        if x.type is not None:
+            return AVal(x.type)
+        raise Bottom
+
+    def operation(self, op: Op) -> None:
+        args = tuple([self.abstract(x) for x in op.args if not _unset(op, x)])
+        if op.kind == CALL and self.seen.get(op) == args:
+            if self.spec.actions[op].result == self.values.get(op.result):
+                return
+        self.seen[op] = args
+        try:
+            action = self.transfer(op, args)
+        except TypingError as e:
+            raise self.placed(e, op) from None
+        self.spec.actions[op] = action
+        result = action.result
+        if result is None:
+            raise Bottom
+        old = self.values.get(op.result)
+        if old is None or old != result:
+            self.values[op.result] = result
+            self.changed(op.result)
+
+    def placed(self, e: TypingError, op: Op) -> TypingError:
+        """The error at the user's place: not inside a body of this package."""
+        if e.loc is not None and not getattr(e, "trusted", False):
+            return e
+        new = type(e)(e.what, loc=op.loc, variable=e.variable, hint=e.hint)
+        new.trusted = self.spec.trusted  # type: ignore[attr-defined]
+        return new
+
+    def definition(self, x: Operand) -> Op | None:
+        """The operation that defines an operand, if one does."""
+        if self.definitions is None:
+            self.definitions = {op.result: op for op in self.ir.ops()}
+        return self.definitions.get(x) if isinstance(x, Value) else None
+
+    def changed(self, value: Value) -> None:
+        for b in self.users.get(value, ()):
+            if b in self.index and (b == self.ir.entry.id or self.reached(b)):
+                self.dirty.add(b)
+
+    def reached(self, b: int) -> bool:
+        return any(e.target == b for e in self.spec.edges)
+
+    def transfer(self, op: Op, args: tuple[Abstract, ...]) -> Action:
+        kind, spec, engine = op.kind, self.spec, self.engine
+        if kind == CALL:
+            if spec.rewritten and op.result.type is not None:
+                action = engine.resolver.as_written(op, args)
+                if action is not None:
+                    return action
+            return engine.resolver.call(spec, args[0], args[1:], op.kwnames, self, op)
+        if kind == GLOBAL:
+            return Known(capture.read_global(engine, spec, op.attr))
+        if kind == FREECELL:
+            return Known(capture.free_cell(engine, spec, op.attr))
+        if kind == GETCELL:
+            return Known(capture.read_cell(engine, spec, args[0], op.attr))
+        if kind == NEWCELL:
+            return Known(self.new_cell(op, args))
+        if kind == SETCELL:
+            self.set_cell(args)
+            return Known(NONE)
+        if kind == CLOSURE:
+            return closure_value(spec, op, args)
+        if kind == SLOTGET:
+            return Known(AVal(op.attr.type))
+        assert kind in (SLOTSET, CUT), kind
+        return Known(NONE)
+
+    def new_cell(self, op: Op, args: tuple[Abstract, ...]) -> AVal:
+        cell = self.spec.made_cells.setdefault(op, Cell(op.attr))
+        if args:
+            self.widen_cell(cell, args[0])
+        return AVal(None, cell)
+
+    def set_cell(self, args: tuple[Abstract, ...]) -> None:
+        cell = getattr(args[0], "const", None)
+        if not isinstance(cell, Cell):
+            raise TypingError(
+                "a variable of an enclosing, already finished function is assigned (nonlocal)",
+                hint="pass it as an argument and return the new value",
+            )
+        if len(args) > 1:
+            self.widen_cell(cell, args[1])
+
+    def widen_cell(self, cell: Cell, content: Abstract) -> None:
+        if cell.content is None:
+            new = content
+        else:
+            try:
+                new = join(cell.content, content)
+            except NoJoin:
+                raise join_error(cell.name, cell.content, content, None) from None
+        if new != cell.content:
+            cell.content = new
+            cell.version += 1
+
+    # -- terminators ---------------------------------------------------------------------------
+    def terminator(self, block: Block) -> None:
+        term = block.term
+        if isinstance(term, Return):
+            self.returned(self.abstract(term.value), term.loc)
+        elif isinstance(term, Branch):
+            truth = self.truth(self.abstract(term.cond), term.loc)
+            if truth is not False:
+                self.follow(term.then, term.loc)
+            if truth is not True:
+                self.follow(term.orelse, term.loc)
+        elif isinstance(term, ForIter):
+            self.iterate(block, term)
+        elif isinstance(term, Raise):
+            for x in term.operands:
+                self.abstract(x)
+        else:
+            for e in term.edges:
+                self.follow(e, term.loc)
+
+    def iterate(self, block: Block, term: ForIter) -> None:
+        iterator = self.abstract(term.iterator)
+        loop = iteration.loop_of(self.engine, self.spec, iterator, term.loc)
+        if loop.unrolled is not None:
+            raise Unroll(block.id, loop.unrolled)
+        self.spec.loops[block.id] = loop
+        item = loop.item.result
+        if item is None:
+            raise Bottom
+        self.bind(self.ir.blocks[term.body.target].params[0], item, term.loc, term.body)
+        self.follow(term.body, term.loc, 1)
+        self.follow(term.exhausted, term.loc)
+
+    def truth(self, a: Abstract, loc: Loc) -> bool | None:
+        """The truth value of a condition, None if it is not known."""
+        try:
+            return self.engine.resolver.truth(a)
+        except TypingError as e:
+            raise TypingError(e.what, loc=loc, hint=e.hint) from None
+
+    def follow(self, edge: Edge, loc: Loc, skip: int = 0) -> None:
+        if edge not in self.spec.edges:
+            self.spec.edges.add(edge)
+            self.dirty.add(edge.target)
+        params = self.ir.blocks[edge.target].params[skip:]
+        for p, x in zip(params, edge.args):
+            if isinstance(x, Undef) and x.type is None:
+                self.unbound(p)
+                continue
+            if isinstance(x, Value) and x in self.spec.maybe:
+                self.unbound(p)
+            a = self.values.get(x) if isinstance(x, Value) else self.abstract(x)
+            if a is not None:
+                self.bind(p, a, loc, edge)
+
+    def unbound(self, p: Value) -> None:
+        if p not in self.spec.maybe:
+            self.spec.maybe.add(p)
+            self.changed(p)
+
+    def bind(self, p: Value, a: Abstract, loc: Loc, edge: Edge) -> None:
+        old = self.values.get(p)
+        if old is None:
+            new = a
+        else:
+            if old is a or old == a:
+                return
+            try:
+                new = join(old, a)
+            except NoJoin:
+                raise join_error(p.name, old, a, loc) from None
+            self.note_instability(p, old, a, new, loc)
+        if new != old:
+            self.values[p] = new
+            self.changed(p)
+            self.dirty.add(edge.target)
+
+    def returned(self, a: Abstract, loc: Loc) -> None:
+        spec = self.spec
+        if spec.result is None:
+            spec.result = widen(a) if spec.recursive else a
+        else:
+            try:
+                spec.result = join(spec.result, a)
+            except NoJoin:
+                raise join_error("return value", spec.result, a, loc) from None
+
+    def note_instability(self, p: Value, old: Any, a: Any, new: Any, loc: Loc) -> None:
+        """Remember a join that changes a type: an accumulator that starts as an int, ..."""
+        types = [getattr(x, "type", None) for x in (old, a)]
+        if types[0] == types[1] or self.spec.trusted:
+            return
+        if all(is_scalar(t) for t in types) or all(is_array(t) for t in types):
+            name = p.name or "a temporary"
+            what = f"{name!r} is {types[0]} on one path and {types[1]} on another: {new.type}"
+            self.engine.unstable.setdefault((loc.file, loc.line, name), what)
+
+
+def _unset(op: Op, x: Operand) -> bool:
+    """Whether an operand is the missing content of a cell."""
+    return isinstance(x, Undef) and x.type is None and op.kind in (NEWCELL, SETCELL)
+
+
+def _users(ir: IR) -> dict[Value, set[int]]:
+    """The blocks that use each value."""
+    users: dict[Value, set[int]] = {}
+
+    def note(xs: Iterable[Operand], b: int) -> None:
+        for x in xs:
+            if isinstance(x, Value):
+                users.setdefault(x, set()).add(b)
+
+    for block in ir:
+        for op in block.ops:
+            note(op.args, block.id)
+        note(block.term.operands, block.id)
+        for e in block.term.edges:
+            note(e.args, block.id)
+    return users
+
+
+def join_error(name: str | None, a: Abstract, b: Abstract, loc: Any) -> JoinError:
+    hint = None
+    kinds = {getattr(x, "type", None) for x in (a, b)}
+    if NONE.type in kinds:
+        hint = "give it a value of one type on both paths instead of None"
+    return JoinError(
+        f"two paths give {'it' if name else 'a value'} types without a common one: {a!r} and {b!r}",
+        loc=loc,
+        variable=name,
+        hint=hint,
+    )
+
+
+def instability_warnings(engine: Engine) -> list[TypeInstability]:
+    return [
+        TypeInstability(f'{what}\n  File "{file}", line {line}')
+        for (file, line, _), what in engine.unstable.items()
+    ]
+
+
+def builtin(name: str) -> Any:
+    return getattr(builtins, name)
+
+
+__all__ = ["Engine", "PYTHON", "Semantics", "Sweep", "Unroll"]

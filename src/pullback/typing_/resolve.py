@@ -1,0 +1,509 @@
+"""What a call means. In order: the language's own operations, primitives, the user's rules, numbers,
+bodies, Python functions, @njit functions, Numba's @overload bodies, and what Numba alone knows.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.core.dispatcher import Dispatcher
+
+from ..errors import TypingError
+from ..ir.core import CALL, IR, Op, Value
+from ..rules import registry
+from ..runtime import prims
+from . import ask, capture, language, scalars
+from .access import place_of
+from .actions import Action, Enter, Known, Leaf, Via
+from .calls import Call, bind
+from .lattice import (
+    NONE,
+    NUMBERS,
+    Abstract,
+    ATuple,
+    AVal,
+    from_type,
+    is_array,
+    is_scalar,
+    static,
+    widen,
+)
+from .prim_types import INTEGERS, PRIM_TYPES, STATIC
+from .specialised import PYTHON, Semantics, Spec
+from .statements import ClosureOf, MethodOf, split_closure
+
+_trusted_specs: dict[Any, Spec] = {}
+_generation = -1
+
+
+class Resolver:
+    """Resolves the calls of one inference."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.memo: dict[Any, Action] = {}
+        self.stable = True  # whether the action being found may be remembered
+
+    # -- entry ---------------------------------------------------------------------------------
+    def call(
+        self,
+        spec: Spec,
+        fn: Abstract,
+        args: tuple[Abstract, ...],
+        names: tuple[str, ...] = (),
+        sweep: Any = None,
+        op: Op | None = None,
+    ) -> Action:
+        """The action of ``fn(*args)``, the last of which are keyword arguments ``names``."""
+        key = (fn, args, names, spec.semantics)
+        found = self.memo.get(key)
+        if found is not None:
+            return found
+        outer, self.stable = self.stable, True
+        try:
+            split = len(args) - len(names)
+            c = Call(spec, fn, args[:split], dict(zip(names, args[split:])), op, sweep)
+            action = self.resolve(c)
+            if self.stable:
+                self.memo[key] = action
+        finally:
+            self.stable = outer and self.stable
+        return action
+
+    def resolve(self, c: Call) -> Action:
+        fn = c.fn
+        if isinstance(fn, ATuple):
+            if isinstance(fn.cls, MethodOf):
+                return language.method(self, c)
+            if isinstance(fn.cls, ClosureOf):
+                return self.closure(c)
+            raise TypingError(f"{fn!r} is not callable")
+        if not fn.known:
+            raise TypingError(
+                f"a value of type {fn.type} is called", hint="functions must be known at typing"
+            )
+        f = fn.const
+        handler = _lookup(language.LANGUAGE, f)
+        if handler is not None:
+            action = handler(self, c)
+            if action is not None:
+                return action
+        if _lookup(PRIM_TYPES, f) is not None:
+            return self.primitive(c, f)
+        return self.function(c, f)
+
+    def function(self, c: Call, f: Any) -> Action:
+        """A call of a function that is no part of the language."""
+        action = self.number_call(c, f)
+        if action is not None:
+            return action
+        body = registry.body_for(f, c.args, c.kw) if registry.has_body(f) else None
+        if body is not None and body is not f:
+            return self.enter(c, body)
+        action = language.special_callable(self, c, f)
+        if action is not None:
+            return action
+        if isinstance(f, MethodType):
+            return self.bound_method(c, f)
+        if isinstance(f, functools.partial):
+            return self.partial(c, f)
+        if isinstance(f, FunctionType) and not _numpy_function(f):
+            return self.enter(c, f, place=c.fn.src)
+        if isinstance(f, Dispatcher):
+            return self.dispatcher(c, f)
+        return self.numba(c, f)
+
+    # -- numbers -------------------------------------------------------------------------------
+    def number_call(self, c: Call, f: Any) -> Action | None:
+        """A builtin function of numbers, folded if all are known."""
+        if c.kw or not c.args or not all(_is_number(a) for a in c.args):
+            return None
+        args = c.args
+        rule = registry.scalar(f)
+        if not scalars.is_scalar_callee(f):
+            return self.ruled(c, f) if rule is not None else None
+        if registry.has_body(f) and (rule is None or len(rule.partials) != len(args)):
+            return None
+        numba = c.spec.semantics.numba
+        if all(a.known for a in args):
+            folded = scalars.fold(f, args)  # type: ignore[arg-type]
+            if folded is not None and not (numba and c.spec.semantics.error_model != "python"):
+                return Known(folded)
+        plan = scalars.plan(f, args, numba, c.spec.semantics.checked_division)  # type: ignore
+        if plan is None:
+            kinds = ", ".join(str(a.type) for a in args)
+            raise TypingError(f"{_name(f)} takes no arguments of the types {kinds}")
+        return Leaf(plan, args)
+
+    def ruled(self, c: Call, f: Any) -> Action:
+        """A function that the user gave partial derivatives: called, not entered."""
+        if isinstance(f, FunctionType) or isinstance(f, Dispatcher):
+            inner = self.enter(c, f) if isinstance(f, FunctionType) else self.dispatcher(c, f)
+            result = inner.result
+        else:
+            sig = ask.leaf(f, tuple(a.type for a in c.args))
+            result = None if sig is None else from_type(sig.return_type)
+        if not isinstance(result, AVal):
+            raise TypingError(f"{_name(f)} has a scalar rule but does not return a number")
+        none = (None,) * len(c.args)
+        return Leaf(scalars.Plan(f, none, result.type, widen(result)), c.args)
+
+    # -- primitives ----------------------------------------------------------------------------
+    def primitive(self, c: Call, f: Any) -> Action:
+        args = list(c.args)
+        for i in STATIC.get(f, ()):
+            args[i] = static(language.constant_value(args[i], f, i))
+        first = INTEGERS.get(f, len(args))
+        casts: list[Any] = [None] * len(args)
+        for i in range(first, len(args)):
+            casts[i] = _integer_cast(f, args[i])
+        if f is prims.store:
+            casts[1] = _element_cast(args)
+        try:
+            result = PRIM_TYPES[f](tuple(args))
+        except (AttributeError, IndexError):
+            shown = ", ".join(map(repr, c.args))
+            raise TypingError(f"{_name(f)} takes no arguments {shown}") from None
+        leaf_type = types.none if result is NONE else result.type
+        statics = {i: args[i].const for i in STATIC.get(f, ())}
+        leaf = Leaf(scalars.Plan(f, tuple(casts), leaf_type, result), tuple(args))
+        if not statics:
+            return leaf
+        return Via(leaf, lambda forms: (forms[0], *language.with_constants(forms[1:], statics)))
+
+    def as_written(self, op: Op, args: tuple[Abstract, ...]) -> Action | None:
+        """A leaf of flat IR, typed already: kept as it is. None if it is to be resolved."""
+        f = args[0].const
+        if (isinstance(f, FunctionType) and f not in PRIM_TYPES) or isinstance(f, Dispatcher):
+            return None
+        if f in (prims.pack, prims.select) or not op.result.type:
+            return None
+        result = from_type(op.result.type)
+        if isinstance(result, ATuple):
+            return None
+        plan = scalars.Plan(f, (None,) * (len(args) - 1), op.result.type, result)
+        return Leaf(plan, args[1:])
+
+    # -- entering ------------------------------------------------------------------------------
+    def enter_function(self, f: Any, args: tuple[Abstract, ...]) -> Enter:
+        """Enter a Python function of this package on all operands, in order."""
+        given = [(i, a) for i, a in enumerate(args)]
+        return self.specialise(f, given, {}, PYTHON, None)
+
+    def enter(
+        self, c: Call, f: Any, semantics: Semantics | None = None, place: Any = None
+    ) -> Enter:
+        """Enter a Python function with the arguments of the call."""
+        given = list(zip(c.sources, c.args))
+        kw = {k: (c.kw_sources[k], a) for k, a in c.kw.items()}
+        return self.specialise(f, given, kw, semantics or PYTHON, place)
+
+    def specialise(
+        self, f: Any, args: list[Any], kw: dict[str, Any], semantics: Semantics, place: Any
+    ) -> Enter:
+        from ..frontend import lift
+
+        ir = lifted(f, lift)
+        place = place or place_of(f)
+        defaults = self.defaults(f, ir, place)
+        bound = bind(ir.info, f.__name__, args, kw, defaults)
+        avals = tuple(a for _, a in bound)
+        trusted = capture.is_trusted(f.__globals__.get("__name__"))
+        if not trusted:
+            self.stable = False
+            capture.note_static(self.engine, f.__code__, (*place, ("func",), ("attr", "__code__")))
+        key = (f, avals, semantics)
+        table = self.trusted_specs() if trusted else self.engine.specs
+
+        def make() -> Spec:
+            spec = Spec(ir, avals, semantics, ir.info.qualname)
+            spec.place, spec.trusted = place, trusted
+            return spec
+
+        found = table.get(key)
+        if found is None or found.running or found.heads or table is self.engine.specs:
+            found = self.engine.spec(key, make)
+            if trusted and not found.running and not found.heads and self.stable:
+                table[key] = found
+        return Enter(found, tuple(s for s, _ in bound))
+
+    def trusted_specs(self) -> dict[Any, Spec]:
+        """Specs of this package's own functions outlive an inference, until a rule changes."""
+        global _generation
+        if _generation != registry.generation():
+            _generation = registry.generation()
+            _trusted_specs.clear()
+        return _trusted_specs
+
+    def defaults(self, f: Any, ir: IR, place: Any) -> dict[str, Any]:
+        info = ir.info
+        npos = len(info.argnames) - info.kwonly - info.varargs - info.varkw
+        values = f.__defaults__ or ()
+        named = dict(zip(info.argnames[npos - len(values) : npos], values))
+        named.update(f.__kwdefaults__ or {})
+        found = {}
+        for name, value in named.items():
+            a = capture.default_value(self.engine, f, name, value, place)
+            found[name] = (a, a)
+        return found
+
+    def closure(self, c: Call) -> Action:
+        """A nested function: its cells are those of the function that made it."""
+        from ..frontend import lift_code
+
+        self.stable = False
+        f = c.fn
+        assert isinstance(f, ATuple)
+        made = f.cls.spec
+        cells, defaults, kwdefaults = split_closure(f)
+        ir = lifted_code(made.code, f.cls.scope.value, made.qualname, lift_code)
+        info = ir.info
+        npos = len(info.argnames) - info.kwonly - info.varargs - info.varkw
+        known = {
+            n: ((0, i), a)
+            for n, (i, a) in zip(info.argnames[npos - len(defaults) : npos], defaults)
+        }
+        known.update({n: ((0, i), a) for n, (i, a) in kwdefaults.items()})
+        known = {n: (_Part(*s), a) for n, (s, a) in known.items()}
+        bound = bind(
+            info,
+            made.qualname,
+            list(zip(c.sources, c.args)),
+            {k: (c.kw_sources[k], a) for k, a in c.kw.items()},
+            known,
+        )
+        avals = tuple(a for _, a in bound)
+        free = dict(zip(info.freevars, (a for _, a in cells)))
+        versions = tuple((n, id(a.const), getattr(a.const, "version", 0)) for n, a in free.items())
+        key = (made.code, avals, versions, f.cls.semantics)
+
+        def make() -> Spec:
+            spec = Spec(ir, avals, f.cls.semantics, made.qualname)
+            spec.cells, spec.trusted = free, f.cls.trusted
+            spec.place = place_of(made.code)
+            return spec
+
+        spec = self.engine.spec(key, make)
+        return _EnterClosure(spec, tuple(s for s, _ in bound), tuple(free))
+
+    def bound_method(self, c: Call, f: MethodType) -> Action:
+        this = static(f.__self__, src=None)
+        inner = Call(c.spec, static(f.__func__), (this, *c.args), c.kw, c.op, c.sweep)
+        form = self.resolve(inner)
+        from .actions import constant_form
+
+        return Via(form, lambda forms: (forms[0], constant_form(this), *forms[1:]))
+
+    def partial(self, c: Call, f: functools.partial[Any]) -> Action:
+        place = c.fn.src or place_of(f)
+        fixed = [
+            capture.captured(self.engine, v, (*place, ("attr", "args"), ("item", i)))
+            for i, v in enumerate(f.args)
+        ]
+        named = {
+            k: capture.captured(self.engine, v, (*place, ("attr", "keywords"), ("item", k)))
+            for k, v in f.keywords.items()
+        }
+        named = {k: v for k, v in named.items() if k not in c.kw}
+        inner = Call(
+            c.spec,
+            static(f.func, src=(*place, ("attr", "func"))),
+            (*fixed, *c.args),
+            {**named, **c.kw},
+            c.op,
+            c.sweep,
+        )
+        self.stable = False
+        n = len(c.args)
+        return _WithCaptured(self.resolve(inner), fixed, list(named.values()), n)
+
+    def dispatcher(self, c: Call, f: Any) -> Action:
+        options = f.targetoptions
+        model = options.get("error_model", "python")
+        semantics = Semantics(
+            True, bool(options.get("boundscheck")), model, options.get("fastmath", False)
+        )
+        place = c.fn.src
+        return language.from_numba(
+            self.enter(c, f.py_func, semantics, (*place, ("func",)) if place else None), c
+        )
+
+    def numba(self, c: Call, f: Any) -> Action:
+        """What only Numba knows: an @overload's body entered, else a leaf without derivative."""
+        args = tuple(numba_type(a) for a in c.args)
+        kws = {k: numba_type(a) for k, a in c.kw.items()}
+        if None in args or None in kws.values():
+            raise TypingError(f"{_name(f)} is not known to compiled code")
+        body = None
+        if not registry.is_inactive(f) and not _random(f):
+            body = ask.overload_body(f, args, kws)
+        if body is not None:
+            return self.enter(c, body, Semantics(True, False, "numpy"))
+        sig = None if kws else ask.leaf(f, tuple(types.unliteral(a) for a in args))
+        if sig is None:
+            shown = ", ".join(map(str, (*args, *kws.values())))
+            raise TypingError(
+                f"{_name(f)}({shown}) is not known to compiled code",
+                hint="write it in Python, or give it a rule with pullback.rule",
+            )
+        result = from_type(types.unliteral(sig.return_type))
+        plan = scalars.Plan(f, (None,) * len(args), sig.return_type, result)
+        return Leaf(plan, c.args)
+
+    # -- truth ---------------------------------------------------------------------------------
+    def truth(self, a: Abstract) -> bool | None:
+        """The truth value if it is known. TypingError if it has none."""
+        if isinstance(a, ATuple):
+            if a.is_tuple or a.cls is list:
+                return bool(a.elements)
+            if a.cls is range:
+                raise TypingError("the truth of a range", hint="compare its length")
+            return True
+        if a.known:
+            return bool(a.const)
+        if is_array(a.type) and a.type.ndim:
+            raise TypingError(
+                "the truth value of an array is ambiguous", hint="use a.any() or a.all()"
+            )
+        return None
+
+
+class _Part:
+    """A source: part ``i`` of operand ``k``."""
+
+    def __init__(self, k: int, i: int) -> None:
+        self.k, self.i = k, i
+
+
+class _EnterClosure(Enter):
+    """Entering a nested function, whose cells come with the callee."""
+
+    def __init__(self, spec: Spec, sources: tuple[Any, ...], free: tuple[str, ...]) -> None:
+        super().__init__(spec, sources)
+        self.free = free
+
+    def emit(self, em: Any, args: Any) -> Any:
+        from .actions import source_form
+
+        forms = tuple(
+            args[s.k][s.i] if isinstance(s, _Part) else source_form(em, s, args)
+            for s in self.sources
+        )
+        cells = dict(zip(self.free, args[0]))
+        return em.enter(self.spec, forms, cells)
+
+
+class _WithCaptured(Action):
+    """An action with captured arguments before and after the positional ones."""
+
+    def __init__(self, inner: Action, before: list[Any], after: list[Any], n: int) -> None:
+        self.inner, self.before, self.after, self.n = inner, before, after, n
+        self.size = inner.size
+
+    @property
+    def result(self) -> Abstract | None:  # type: ignore[override]
+        return self.inner.result
+
+    def emit(self, em: Any, args: Any) -> Any:
+        before = tuple(em.captured(a) for a in self.before)
+        after = tuple(em.captured(a) for a in self.after)
+        split = 1 + self.n
+        return self.inner.emit(em, (args[0], *before, *args[1:split], *after, *args[split:]))
+
+
+# -- small questions -------------------------------------------------------------------------------
+def _lookup(table: dict[Any, Any], f: Any) -> Any:
+    try:
+        return table.get(f)
+    except TypeError:
+        return None
+
+
+def _name(f: Any) -> str:
+    return str(getattr(f, "__name__", f))
+
+
+def _is_number(a: Abstract) -> bool:
+    return isinstance(a, AVal) and is_scalar(a.type)
+
+
+def _integer_cast(f: Any, a: Abstract) -> Any:
+    t = a.type
+    if isinstance(a, AVal) and (t is types.int64 or (a.known and a.const is None)):
+        return None
+    if isinstance(t, types.Integer) or isinstance(t, types.Boolean):
+        return types.int64
+    what = "an index" if f in (prims.index, prims.wrap) else "a dimension or an index"
+    raise TypingError(f"{what} of type {t if t is not None else a!r}", hint="it must be an integer")
+
+
+def _element_cast(args: list[Any]) -> Any:
+    want, have = args[0].type.dtype, args[1].type
+    if not args[0].type.mutable:
+        raise TypingError("a read-only array is written to", hint="pass a copy of it")
+    if not is_scalar(have):
+        raise TypingError(f"{args[1]!r} is stored as an element of an array of {want}")
+    if isinstance(have, types.Complex) and not isinstance(want, types.Complex):
+        raise TypingError(f"a complex number is stored in an array of {want}")
+    return None if have == want else want
+
+
+def _numpy_function(f: Any) -> bool:
+    """Whether this Python function is NumPy's own and so is left to Numba or to bodies."""
+    module = str(getattr(f, "__module__", ""))
+    return module.split(".")[0] in ("numpy", "scipy")
+
+
+def _random(f: Any) -> bool:
+    return "random" in str(getattr(f, "__module__", "")) or isinstance(
+        getattr(f, "__self__", None), np.random.RandomState
+    )
+
+
+def numba_type(a: Abstract) -> Any:
+    """The Numba type of an argument for Numba's own typing, literal where it is known."""
+    if isinstance(a, AVal) and a.known:
+        value = a.const
+        if isinstance(value, (bool, int, str)):
+            return types.literal(value)
+        if isinstance(value, NUMBERS):
+            return a.type
+        if value is None:
+            return types.none
+        try:
+            return ask.function_type(value)
+        except Exception:
+            return None
+    if isinstance(a, ATuple) and a.cls is slice:
+        step = a.elements[2]
+        return types.slice2_type if step.known and step.const is None else types.slice3_type
+    return a.type
+
+
+_lifted: dict[Any, IR] = {}
+
+
+def lifted(f: Any, lift: Any) -> IR:
+    """The IR of a function; of one code object with one scope it is made once."""
+    key = (f.__code__, id(f.__globals__)) if not f.__closure__ else None
+    if key is None:
+        return lift(f)  # type: ignore[no-any-return]
+    found = _lifted.get(key)
+    if found is None or found.info.globals is not f.__globals__:
+        found = _lifted[key] = lift(f)
+    return found
+
+
+def lifted_code(code: Any, scope: Any, qualname: str, lift_code: Any) -> IR:
+    key = (code, id(scope))
+    found = _lifted.get(key)
+    if found is None or found.info.globals is not scope:
+        found = _lifted[key] = lift_code(code, scope)
+    return found
+
+
+__all__ = ["CALL", "Resolver", "Value"]
