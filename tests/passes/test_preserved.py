@@ -4,8 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from pullback.passes.copy_prop import copy_prop
+from pullback.passes.cse import cse
 from pullback.passes.dce import dce, dead_params
+from pullback.passes.fold import fold
 from pullback.passes.lcssa import lcssa
+from pullback.passes.licm import licm
 from pullback.passes.loop_canonical import loop_canonical
 from pullback.passes.mem2reg import mem2reg
 from pullback.passes.simplify_cfg import simplify_cfg
@@ -19,7 +22,10 @@ def closed(ir):
     return lcssa(ir) | changed
 
 
-PASSES = [simplify_cfg, copy_prop, dce, dead_params, mem2reg, loop_canonical, closed]
+PASSES = [
+    *(simplify_cfg, copy_prop, dce, dead_params, mem2reg, loop_canonical, closed),
+    *(fold, cse, licm),
+]
 KINDS = {"unstructured": unstructured(), "structured": structured()}
 
 

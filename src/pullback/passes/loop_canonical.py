@@ -32,16 +32,19 @@ def loop_canonical(ir: IR) -> bool:
             _join(latch, loop)
             changed = True
         if preheader(ir, loop) is None:
-            ahead = _gather(ir, ir.blocks[loop.header], _entries(ir, loop))
-            _join(ahead, loop.parent)
+            add_preheader(ir, loop)
             changed = True
     for loop in forest.inside_out():
         changed |= _dedicate_exits(ir, loop)
     return changed
 
 
-def _entries(ir: IR, loop: Loop) -> Incoming:
-    return [(ir.blocks[b], e) for b, e in loop.entries]
+def add_preheader(ir: IR, loop: Loop) -> Block:
+    """Lead all ways into the loop through one new block, and note it in the loops around."""
+    ahead = _gather(ir, ir.blocks[loop.header], [(ir.blocks[b], e) for b, e in loop.entries])
+    loop.entries = [(ahead.id, ahead.edges[0])]
+    _join(ahead, loop.parent)
+    return ahead
 
 
 def _split_items(ir: IR) -> bool:

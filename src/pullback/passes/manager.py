@@ -1,0 +1,150 @@
+"""The pass manager: which passes, in which order, with what between them.
+
+A pass is a function ``name(ir) -> bool``. A manager holds stages in order, and in each the passes
+in order; a stage may repeat until nothing changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ..ir.core import IR
+from .copy_prop import copy_prop
+from .cse import cse
+from .dce import dce
+from .fold import fold
+from .licm import licm
+from .mem2reg import mem2reg
+from .simplify_cfg import simplify_cfg
+
+Pass = Callable[[IR], bool]
+
+
+@dataclass
+class Stage:
+    """Passes that run in order, up to ``rounds`` times or until none changes anything."""
+
+    name: str
+    passes: list[tuple[str, Pass]] = field(default_factory=list)
+    rounds: int = 1
+
+
+class PassManager:
+    """Runs passes over a function.
+
+    ``verify`` is called with the IR after each pass that changed it (`ir.verify.verify`, or one
+    that asks for types); ``show`` with the stage, the pass and the IR. ``timings`` sums up the
+    seconds spent in each pass, ``changes`` counts how often it changed something.
+
+    >>> manager = PassManager()
+    >>> manager.add(simplify_cfg, stage="clean").add(dce, stage="clean")
+    <PassManager clean: simplify_cfg, dce>
+    """
+
+    def __init__(
+        self,
+        stages: Iterable[Stage] = (),
+        *,
+        verify: Callable[[IR], object] | None = None,
+        show: Callable[[str, str, IR], object] | None = None,
+    ) -> None:
+        self.stages = list(stages)
+        self.verify, self.show = verify, show
+        self.timings: dict[str, float] = {}
+        self.changes: dict[str, int] = {}
+
+    def stage(self, name: str, rounds: int = 1) -> Stage:
+        """The stage with this name, made at the end if there is none."""
+        for s in self.stages:
+            if s.name == name:
+                return s
+        self.stages.append(Stage(name, [], rounds))
+        return self.stages[-1]
+
+    def add(
+        self,
+        function: Pass,
+        *,
+        stage: str = "main",
+        name: str | None = None,
+        before: str | None = None,
+        after: str | None = None,
+    ) -> PassManager:
+        """Add a pass at the end of a stage, or before or after another one there. KeyError if that
+        one is not there."""
+        passes = self.stage(stage).passes
+        at = len(passes)
+        if before is not None or after is not None:
+            names = [n for n, _ in passes]
+            if (before or after) not in names:
+                raise KeyError(before or after)
+            at = names.index(before or after or "") + (before is None)
+        passes.insert(at, (name or function.__name__, function))
+        return self
+
+    def remove(self, name: str) -> PassManager:
+        """Take a pass out of every stage. KeyError if it is in none."""
+        if all(n != name for s in self.stages for n, _ in s.passes):
+            raise KeyError(name)
+        for s in self.stages:
+            s.passes = [(n, f) for n, f in s.passes if n != name]
+        return self
+
+    def run(self, ir: IR, stage: str | None = None) -> bool:
+        """Run all stages, or one. Returns whether anything changed."""
+        chosen = self.stages if stage is None else [self.stage(stage)]
+        return any([self._run_stage(s, ir) for s in chosen])
+
+    def _run_stage(self, stage: Stage, ir: IR) -> bool:
+        changed = False
+        for _ in range(stage.rounds):
+            now = any([self._run_pass(stage, name, f, ir) for name, f in stage.passes])
+            changed |= now
+            if not now:
+                break
+        return changed
+
+    def _run_pass(self, stage: Stage, name: str, function: Pass, ir: IR) -> bool:
+        started = time.perf_counter()
+        changed = function(ir)
+        spent = time.perf_counter() - started
+        self.timings[name] = self.timings.get(name, 0.0) + spent
+        self.changes[name] = self.changes.get(name, 0) + changed
+        if changed and self.verify is not None:
+            self.verify(ir)
+        if self.show is not None:
+            self.show(stage.name, name, ir)
+        return changed
+
+    def report(self) -> str:
+        """The passes by time spent."""
+        rows = sorted(self.timings.items(), key=lambda row: -row[1])
+        return "\n".join(f"{t * 1e3:8.2f} ms  {self.changes[n]:3d}  {n}" for n, t in rows)
+
+    def __repr__(self) -> str:
+        stages = (f"{s.name}: {', '.join(n for n, _ in s.passes)}" for s in self.stages)
+        return f"<PassManager {'; '.join(stages)}>"
+
+
+def standard() -> PassManager:
+    """The clean-up of flat typed IR: slots to values, then everything cheap until nothing changes,
+    then code motion."""
+    clean: list[Pass] = [simplify_cfg, fold, cse, dce, copy_prop]
+    return PassManager(
+        [
+            Stage("slots", _named([mem2reg])),
+            Stage("clean", _named(clean), rounds=4),
+            Stage("move", _named([licm, cse, dce])),
+        ]
+    )
+
+
+def optimize(ir: IR) -> bool:
+    """Clean up flat typed IR with the `standard` passes."""
+    return standard().run(ir)
+
+
+def _named(passes: Iterable[Pass]) -> list[tuple[str, Pass]]:
+    return [(f.__name__, f) for f in passes]
