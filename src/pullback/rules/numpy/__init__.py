@@ -1,3 +1,3 @@
 """Bodies of NumPy's functions, a family a file."""
 
-from . import assign, extrema, reduce, scan, ufuncs  # noqa: F401  (they register)
+from . import assign, create, extrema, reduce, scan, ufuncs  # noqa: F401  (they register)

@@ -16,7 +16,6 @@ from ..source import Writer
 from ..types import dtype
 from .reduce import OUT, Plan, build, register
 
-
 NO_IDENTITY = "zero-size array to reduction operation which has no identity"
 
 
