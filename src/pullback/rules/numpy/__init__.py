@@ -1,3 +1,12 @@
 """Bodies of NumPy's functions, a family a file."""
 
-from . import assign, create, extrema, reduce, scan, ufuncs  # noqa: F401  (they register)
+from . import (  # noqa: F401  (they register)
+    assign,
+    create,
+    extrema,
+    join,
+    reduce,
+    scan,
+    shape,
+    ufuncs,
+)
