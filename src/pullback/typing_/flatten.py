@@ -39,7 +39,7 @@ from ..ir.core import (
     Value,
 )
 from ..ir.dominators import reverse_postorder
-from ..ir.intrinsics import check_bound as _CHECK_BOUND
+from ..ir.intrinsics import build_list, build_tuple, check_bound
 from ..runtime import prims
 from . import iteration
 from .access import Hidden
@@ -171,7 +171,7 @@ class Emitter:
         value = self.call(target, operands, types.Tuple(result))
         self.calls.append((self.block.ops[-1], target))
         if spec.result is None:
-            never = self.call(RuntimeError, (Const("a call returned that never does"),), None)
+            never = self.call(RuntimeError, (Const("never returns"),), types.pyobject)
             self.block.term = Raise(never, None, self.loc)
             raise Unreachable
         items = iter(
@@ -343,7 +343,7 @@ class Inlining:
         em.loc = self.place(op.loc)
         kind = op.kind
         if kind == CALL or kind == GLOBAL or kind == CLOSURE:
-            if op.callee is _CHECK_BOUND:
+            if op.callee is check_bound:
                 self.forms[op.result] = self.check_bound(op)
                 return
             action = self.spec.actions.get(op)
@@ -415,7 +415,7 @@ class Inlining:
             em.block.term = Jump(Edge(fail.id), em.loc)
         em.block = fail
         message = f"cannot access local variable '{name}' where it is not associated with a value"
-        exc = em.call(UnboundLocalError, (Const(message),), None)
+        exc = em.call(UnboundLocalError, (Const(message),), types.pyobject)
         fail.term = Raise(exc, None, em.loc)
         if isinstance(flag, Const) or op.result not in self.spec.values:
             del em.ir.blocks[go_on.id]
@@ -540,23 +540,29 @@ class Inlining:
         em = self.em
         if term.exc is None:
             raise TypingError("an exception is raised again", loc=term.loc)
-        a = self.abstract(term.exc)
-        form = self.form(term.exc)
-        if isinstance(a, ATuple):
-            operands = [x for f, e in zip(form, a.elements) for x in self.message(f, e)]
-            exc: Operand = em.call(a.cls, operands, None)
-        else:
-            exc = em.call(a.const, (), None) if isinstance(a.const, type) else form
-        em.block.term = Raise(exc, None, em.loc)
+        cause = None if term.cause is None else self.exception(term.cause)
+        em.block.term = Raise(self.exception(term.exc), cause, em.loc)
 
-    def message(self, form: Form, a: Abstract) -> list[Operand]:
-        """The arguments of an exception. Text with values becomes a template and the values."""
-        if isinstance(a, ATuple) and a.cls is Text:
-            template, values = _template(form, a)
-            return [Const(template), *values] if values else [Const(template)]
+    def exception(self, x: Operand) -> Operand:
+        """The operations that make an exception; they run in Python, after the failure."""
+        a, form = self.abstract(x), self.form(x)
         if isinstance(a, ATuple):
-            return self.em.visible(form, a)
-        return [form]
+            return self.message(form, a)
+        return self.made(a.const, ()) if isinstance(a.const, type) else Const(a.const)
+
+    def message(self, form: Form, a: Abstract) -> Operand:
+        """An exception or a part of one: text is put together then."""
+        if not isinstance(a, ATuple):
+            return form  # type: ignore[no-any-return]
+        parts = [self.message(f, e) for f, e in zip(form, a.elements)]
+        if isinstance(a.cls, Text):
+            return self.made(a.cls.maker, parts)
+        if isinstance(a.cls, type) and issubclass(a.cls, BaseException):
+            return self.made(a.cls, parts)
+        return self.made(build_list if a.cls is list else build_tuple, parts)
+
+    def made(self, callee: Any, parts: Any) -> Operand:
+        return self.em.call(callee, parts, types.pyobject)
 
     # -- the end -------------------------------------------------------------------------------
     def finish(self) -> Form:
@@ -592,23 +598,6 @@ def em_get(em: Emitter, slot: Slot) -> Value:
 
 def em_set(em: Emitter, slot: Slot, content: Operand) -> None:
     em.block.ops.append(Op(SLOTSET, em.ir.value(), (content,), slot, em.loc))
-
-
-def _template(form: Form, a: ATuple) -> tuple[str, list[Operand]]:
-    """The text as a format string, and the values in its places."""
-    pieces, values = "", []
-    for f, e in zip(form, a.elements):
-        if isinstance(e, ATuple) and e.cls is Text:
-            inner, more = _template(f, e)
-            pieces, values = pieces + inner, values + more
-        elif isinstance(e, ATuple):
-            pieces += "{}"
-        elif e.known:
-            pieces += str(e.const) if e.const is not None else ""
-        else:
-            pieces += "{}"
-            values.append(f)
-    return pieces, values
 
 
 def _tuple_type(result: Abstract) -> Any:

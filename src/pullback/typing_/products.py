@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import Any
 
 from numba.core import types
@@ -27,8 +28,15 @@ from .lattice import (
 from .statements import ClosureOf, DictOf, MethodOf
 
 
+@dataclass(frozen=True)
 class Text:
-    """The class of a string with parts known only at run time: (template, *values)."""
+    """The class of a string that is put together at run time: what ``maker`` makes of the parts."""
+
+    maker: Any
+
+    @property
+    def __name__(self) -> str:
+        return "<text>"
 
 
 def sequence(x: Abstract) -> bool:
@@ -278,7 +286,7 @@ def operate(r: Any, c: Call, f: Any) -> Action | None:
         return r.enter(c, _ordering(f, len(a.elements), len(b.elements)))  # type: ignore
     if f in (operator.eq, operator.ne):
         return Known(constant((a == b) == (f is operator.eq)))
-    if f is operator.mod and ((isinstance(a, ATuple) and a.cls is Text) or a.known):
+    if f is operator.mod and ((isinstance(a, ATuple) and isinstance(a.cls, Text)) or a.known):
         return text(c)
     raise TypingError(f"{f.__name__} of {a!r} and {b!r}")
 
@@ -332,14 +340,7 @@ def _in_range(r: Any, v: int) -> bool:
 # -- text ------------------------------------------------------------------------------------------
 def text(c: Call) -> Action:
     """A string put together at run time: it is kept in parts, for exceptions and print."""
-    return Rearrange(ATuple(c.args, Text), lambda forms: forms[1:])
-
-
-def shown(form: Form, a: Abstract) -> list[Any]:
-    """The operands that a product adds to a message or a print: strings known and leaves."""
-    if isinstance(a, ATuple):
-        return [x for f, e in zip(form, a.elements) for x in shown(f, e)]
-    return [form]
+    return Rearrange(ATuple(c.args, Text(c.fn.const)), lambda forms: forms[1:])
 
 
 __all__ = ["Text", "leaves", "pack", "sequence", "text", "Then"]
