@@ -21,7 +21,7 @@ from ..ir.core import CALL, Const, Op, Operand, Value
 from ..rules import registry
 from ..runtime import prims
 from .activity import Activity, flowing
-from .calls import is_outlined
+from .calls import is_outlined, parts
 from .kinds import is_active_array, is_array, is_scalar, type_of
 from .roots import is_view
 from .shadows import Shadows
@@ -47,7 +47,8 @@ class Primal:
 
     activity: Activity
     shadows: Shadows
-    saved: dict[Op, Value] = field(default_factory=dict)  # store -> the element it overwrites
+    heaped: dict[Value, Value] = field(default_factory=dict)  # leaf's result -> its copy in use
+    saved: dict[Op, Value | None] = field(default_factory=dict)  # store -> what it overwrites
 
     def reversed(self, op: Op) -> bool:
         """Whether the operation has a reverse."""
@@ -58,10 +59,17 @@ class Primal:
         if is_view(op) or op.callee in NO_ADJOINT:
             return False
         if is_outlined(op):
-            return True
+            return op in self.shadows.calls
+        if op.is_call(prims.heap_own):
+            copies = op.args[2] not in self.heaped
+            return copies and all(self.activity.has_shadow(x) for x in (op.result, op.args[2]))
         if is_scalar(op.result.type) or is_array(op.result.type):
-            return self.activity.active(op.result)
+            return self.activity.active(self.result(op))
         return False
+
+    def result(self, op: Op) -> Value:
+        """What stands for the operation's result in the rest of the program."""
+        return self.heaped.get(op.result, op.result)
 
 
 NO_ADJOINT = (
@@ -72,6 +80,7 @@ NO_ADJOINT = (
     prims.heap_zeros_like,
     prims.same_layout_zeros,
     prims.pack,
+    operator.getitem,
 )
 
 
@@ -86,6 +95,12 @@ def needs(op: Op, primal: Primal) -> Needs:
         _store_needs(op, primal, out)
     elif registry.scalar(op.callee) is not None and is_scalar(op.result.type):
         _scalar_needs(op, primal, out)
+    elif is_outlined(op):
+        for x in op.posargs[1:]:
+            if is_array(type_of(x)):
+                out.add(x)
+    elif op.is_call(prims.heap_own):
+        out.add(primal.shadows[op.result], primal.shadows[op.args[2]])
     elif registry.array(op.callee) is not None:
         _leaf_needs(op, primal, out)
     else:
@@ -110,7 +125,9 @@ def _store_needs(op: Op, primal: Primal, out: Needs) -> None:
     x, v, *idx = op.args[1:]
     out.add(*idx)
     if op in primal.saved:
-        out.add(x, primal.saved[op])
+        out.add(x)
+        if primal.saved[op] is not None:
+            out.add(primal.saved[op])  # type: ignore[arg-type]
     if primal.activity.has_shadow(x):
         out.add(primal.shadows[x])
     elif primal.activity.active(v) and not is_active_array(x.type):  # type: ignore[union-attr]
@@ -153,7 +170,7 @@ def uses(partial: Callable[..., Any]) -> tuple[int, ...]:
 
 
 def _leaf_needs(op: Op, primal: Primal, out: Needs) -> None:
-    for x in (op.result, *op.posargs):
+    for x in (primal.result(op), *op.posargs):
         out.add(x)
         if isinstance(x, Value) and is_array(x.type):
             out.contents.append(x)
@@ -171,6 +188,11 @@ def emit(op: Op, rev: Reverse) -> None:
         _emit_store(op, rev)
     elif registry.scalar(op.callee) is not None and is_scalar(op.result.type):
         _emit_scalar(op, rev)
+    elif is_outlined(op):
+        _emit_call(op, rev)
+    elif op.is_call(prims.heap_own):
+        dy, dx = (rev.recover(rev.primal.shadows[x]) for x in (op.result, op.args[2]))
+        rev.b.call(prims.accumulate, dx, dy)
     else:
         _emit_leaf(op, rev)
 
@@ -189,7 +211,7 @@ def _emit_store(op: Op, rev: Reverse) -> None:
     x, v, *index = op.args[1:]
     idx = [rev.recover(i) for i in index]
     if op in rev.primal.saved:
-        rev.b.call(prims.store, rev.recover(x), rev.recover(rev.primal.saved[op]), *idx)
+        rev.b.call(prims.store, rev.recover(x), rev.recover(rev.primal.saved[op]), *idx)  # type: ignore[arg-type]
     if not rev.primal.activity.has_shadow(x):
         return
     dx = rev.recover(rev.primal.shadows[x])
@@ -252,11 +274,31 @@ def _term(
     return t
 
 
+def _emit_call(op: Op, rev: Reverse) -> None:
+    """The reverse half of a call that stays a call: it takes its own record from the tape."""
+    pair = rev.primal.shadows.calls[op]
+    n = len(pair.callee.params)
+    args, shadows = op.posargs[1 : n + 1], op.posargs[n + 1 :]
+    taken = parts(rev.ir, op)
+    seeds: list[Any] = []
+    for k, t in enumerate(pair.callee.result):
+        if is_scalar(t):
+            r = taken.get(k)
+            d = rev.take(r) if r is not None and rev.primal.activity.active(r) else None
+            seeds.append(Const(rev.zero(t)) if d is None else d)
+    handles = [rev.recover(x) for x in (*args, *shadows) if is_array(type_of(x))]
+    found = rev.b.call(pair.reverse, rev.tape, *handles, *seeds)
+    for k, i in enumerate(pair.scalars):
+        if rev.primal.activity.active(args[i]):
+            t = pair.callee.params[i]
+            rev.add(args[i], rev.b.call(operator.getitem, found, k, type=t))
+
+
 def _emit_leaf(op: Op, rev: Reverse) -> None:
     rule = registry.array(op.callee)
     if rule is None:
         raise no_rule(op)
-    y = op.result
+    y = rev.primal.result(op)
     scalar = is_scalar(y.type)
     dy = rev.take(y) if scalar else rev.recover(rev.primal.shadows[y])
     if dy is None:

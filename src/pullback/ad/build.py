@@ -13,6 +13,7 @@ arrays of the reverse half are the very ones that the forward half was given.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,13 +21,15 @@ from typing import Any
 from numba import types
 
 from ..ir.builder import Builder
-from ..ir.core import CALL, CUT, IR, Const, Info, Op, Operand, Return, Value
+from ..ir.core import CALL, IR, Const, Info, Op, Operand, Return, Value
 from ..passes.lcssa import lcssa
 from ..runtime import prims
 from . import kinds
 from .activity import Activity, returned
+from .calls import is_active_call, pair_of
 from .adjoint import Primal
-from .kinds import is_active_array, is_array, is_scalar
+from .kinds import is_active_array, is_array, is_scalar, type_of
+from .overlap import decide_copies
 from .plan import Plan, make_plan
 from .records import Records
 from .reverse import Reverse
@@ -34,7 +37,7 @@ from .roots import Roots
 from .shadows import ON_HEAP, Shadows
 from .structure import normalise
 
-TAPE = types.int64
+TAPE = kinds.TAPE
 
 
 @dataclass
@@ -51,6 +54,7 @@ class Built:
     written: list[int]  # positions of array arguments that the function writes to
     from_args: list[int | None]  # for each result the argument that it is or is a view of
     plan: Plan | None
+    inner: bool = False
 
 
 
@@ -62,12 +66,14 @@ def build(
     *,
     split: bool = False,
     naive: bool = False,
+    inner: bool = False,
 ) -> Built:
     """Differentiate ``source`` (flat typed IR, not changed) by its arguments where ``active``;
-    ``wanted`` says which results count (all that can)."""
+    ``wanted`` says which results count (all that can). ``inner``: by the conventions of ``calls``."""
     ir = source.copy()
     normalise(ir)
     lcssa(ir)
+    decide_copies(ir)
     args = list(ir.args)
     roots = Roots(ir)
     chosen = [a for a, on in zip(args, active) if on and kinds.carries(a.type)]
@@ -77,9 +83,11 @@ def build(
     flags = [True] * len(results) if wanted is None else list(wanted)
     seeded = [k for k, r in enumerate(results) if flags[k] and activity.active(r)]
     written = _written(ir, roots, args)
-    _to_heap(ir, tape, roots)
-    shadows = Shadows(ir, activity, tape, [a for a in chosen if is_array(a.type)])
-    primal = Primal(activity, shadows)
+    heaped = _to_heap(ir, tape, roots)
+    given = [a for a in chosen if is_array(a.type)]
+    shadows = Shadows(ir, activity, tape, given, every=inner)
+    _call_forward(ir, activity, shadows, naive)
+    primal = Primal(activity, shadows, heaped)
     plan = make_plan(ir, primal, roots, split=split, naive=naive)
     records = Records(ir, plan, tape)
     ir.entry.params.insert(0, tape)
@@ -88,15 +96,17 @@ def build(
         reverse=None,
         shadowed=[args.index(a) for a in shadows.arguments],
         scalars=[args.index(a) for a in chosen if is_scalar(a.type)],
-        seeded=seeded,
+        seeded=[k for k, r in enumerate(results) if is_scalar(type_of(r))] if inner else seeded,
         arrays=[i for i, a in enumerate(args) if is_array(a.type)],
         results=[kinds.type_of(r) or _typeof(r) for r in results],
         written=[args.index(a) for a in written],
         from_args=[_argument_of(r, roots, args) for r in results],
         plan=plan,
+        inner=inner,
     )
     if plan.structure.exit is None:
         return built
+    ir.info.argnames = ()  # the parameters are no longer those of the source
     if split:
         _split(ir, args, built, plan, records, tape)
     else:
@@ -157,6 +167,8 @@ def _split(
     b.at(rev.last)
     b.ret(b.call(prims.pack, *cotangents))
     leaves = _own_results(ir, exit, built, tape)
+    if built.inner:
+        leaves += [shadows[r] for r in results if is_active_array(type_of(r))]
     f = Builder(ir, ir.blocks[exit], ir.blocks[exit].term.loc)
     f.ret(f.call(prims.pack, *leaves))
     built.reverse = out
@@ -172,7 +184,8 @@ def _finish(
     for k, seed in zip(built.seeded, seeds):
         r = results[k]
         if is_scalar(seed.type):
-            rev.add(r, seed)
+            if rev.primal.activity.active(r):
+                rev.add(r, seed)
         else:
             b.call(prims.accumulate, rev.recover(rev.primal.shadows[r]), seed)
     b.at(rev.last)
@@ -207,6 +220,16 @@ def _snapshots(
     ]
 
 
+def _call_forward(ir: IR, activity: Activity, shadows: Shadows, naive: bool) -> None:
+    """Active calls that stay calls become calls of their forward halves."""
+    for op in ir.ops():
+        if is_active_call(op, activity):
+            pair = pair_of(op.callee, naive)
+            extra = [shadows[op.posargs[i]] for i in pair.arrays]
+            shadows.calls[op] = pair
+            op.args = (Const(pair.forward), shadows.tape, *op.posargs, *extra)
+
+
 # -- preparing the primal --------------------------------------------------------------------------
 def _results(ir: IR) -> list[Operand]:
     for b in ir:
@@ -234,19 +257,25 @@ def _argument_of(r: Operand, roots: Roots, args: list[Value]) -> int | None:
     return args.index(next(iter(found))) if len(found) == 1 and found <= set(args) else None
 
 
-def _to_heap(ir: IR, tape: Value, roots: Roots) -> None:
-    """Give every array that the function makes memory that lives as long as the tape."""
+def _to_heap(ir: IR, tape: Value, roots: Roots) -> dict[Value, Value]:
+    """Give every array that the function makes memory that lives as long as the tape. Returns for
+    each array that a leaf returns its copy on the heap, which stands for it from there on."""
+    heaped: dict[Value, Value] = {}
     for b in ir:
         ops: list[Op] = []
         for op in b.ops:
             ops.append(op)
             if op.callee in ON_HEAP:
                 op.args = (Const(ON_HEAP[op.callee]), tape, *op.args[1:])
+            elif op.is_call(operator.getitem):
+                continue  # of what an outlined call returns
             elif is_array(op.result.type) and roots[op.result] == {op.result}:
-                made = ir.value(None, op.result.type)
-                ops.append(Op(CALL, op.result, (Const(prims.heap_own), tape, made), None, op.loc))
-                ops[-2] = op.copy(made)
+                y, made = op.result, ir.value(None, op.result.type)
+                heaped[made] = y
+                op.result = made
+                ops.append(Op(CALL, y, (Const(prims.heap_own), tape, made), None, op.loc))
         b.ops = ops
+    return heaped
 
 
 def _own_results(ir: IR, exit: int, built: Built, tape: Value) -> list[Operand]:
@@ -257,7 +286,7 @@ def _own_results(ir: IR, exit: int, built: Built, tape: Value) -> list[Operand]:
     b = Builder(ir, block, block.term.loc)
     out: list[Operand] = []
     for r, origin in zip(results, built.from_args):
-        if is_array(kinds.type_of(r)) and origin is None:
+        if is_array(kinds.type_of(r)) and origin is None and not built.inner:
             out.append(b.call(prims.own, r, type=kinds.type_of(r)))
         else:
             out.append(r)
@@ -267,7 +296,4 @@ def _own_results(ir: IR, exit: int, built: Built, tape: Value) -> list[Operand]:
 def _info(info: Info, suffix: str) -> Info:
     from dataclasses import replace
 
-    return replace(info, name=info.name + suffix, qualname=info.qualname + suffix)
-
-
-__all__ = ["TAPE", "Built", "build", "is_active_array", "CUT"]
+    return replace(info, name=info.name + suffix, qualname=info.qualname + suffix, argnames=())

@@ -1,10 +1,126 @@
-"""Calls that stay calls: recursion, and callees too big to inline."""
+"""Calls that stay calls: recursion, and callees too big to inline.
+
+Such a callee (`Specialised`) is differentiated once, by everything that carries a derivative, into
+a pair that shares the caller's tape: the forward half puts its record on the tape last, the reverse
+half takes it from there first. So recursion needs nothing more than the stack that a tape is.
+
+The call gives a tuple, whose parts ``getitem`` takes out. Conventions, with ``x̄`` the shadows of
+*all* float array arguments in order:
+
+- forward: ``(tape, *args, *x̄) -> (*results, *shadows of array results)``
+- reverse: ``(tape, *arrays, *x̄, *seeds of scalar results) -> cotangents of scalar arguments``
+- pushforward: ``(*args, *tangents) -> (*results, *tangents)``, of all that carries one; a tape
+  counts among it.
+"""
 
 from __future__ import annotations
 
-from ..ir.core import Op
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..ir.core import IR, Const, Op, Operand, Value
+from ..typing_.specialised import Flat, Specialised
+from . import kinds
+from .kinds import is_active_array, is_array, is_scalar
+
+if TYPE_CHECKING:
+    from .activity import Activity
 
 
 def is_outlined(op: Op) -> bool:
     """Whether the call is to a ``Specialised`` function."""
-    return hasattr(op.callee, "flat") and hasattr(op.callee, "name")
+    return isinstance(op.callee, Specialised)
+
+
+def parts(ir: IR, call: Op) -> dict[int, Value]:
+    """Which results of an outlined call are taken out of its tuple: position -> value."""
+    out: dict[int, Value] = {}
+    for op in ir.ops():
+        if op.is_call(operator.getitem) and op.args[1] is call.result:
+            assert isinstance(op.args[2], Const)
+            out[op.args[2].value] = op.result
+    return out
+
+
+def is_active_call(op: Op, activity: Activity) -> bool:
+    return is_outlined(op) and any(activity.active(a) for a in op.posargs)
+
+
+class DerivedCall(Specialised):
+    """A Specialised that differentiation made. ``takes_tape``: its first argument is one."""
+
+    takes_tape = True
+
+
+@dataclass
+class Pair:
+    """The two halves of an outlined callee."""
+
+    callee: Specialised
+    forward: DerivedCall
+    reverse: DerivedCall
+
+    @property
+    def arrays(self) -> list[int]:
+        """Positions of the float array arguments: those with shadows."""
+        return [i for i, t in enumerate(self.callee.params) if is_active_array(t)]
+
+    @property
+    def scalars(self) -> list[int]:
+        return [i for i, t in enumerate(self.callee.params) if is_scalar(t)]
+
+
+def pair_of(callee: Specialised, naive: bool) -> Pair:
+    """The pair of a callee, made on first use: it may well call itself."""
+    made = callee.flat.__dict__.setdefault("pairs", {})
+    if naive not in made:
+        f8 = [t for t in callee.params if is_active_array(t)]
+        numbers = tuple(t for t in callee.params if is_scalar(t))
+        seeds = [t for t in callee.result if is_scalar(t)]
+        arrays = [t for t in callee.result if is_active_array(t)]
+        every = [t for t in callee.params if is_array(t)]
+        fwd = DerivedCall(
+            f"{callee.name}_forward", (kinds.TAPE, *callee.params, *f8), (*callee.result, *arrays)
+        )
+        rev = DerivedCall(f"{callee.name}_reverse", (kinds.TAPE, *every, *f8, *seeds), numbers)
+        made[naive] = pair = Pair(callee, fwd, rev)
+        _build(pair, naive)
+    return made[naive]
+
+
+def _build(pair: Pair, naive: bool) -> None:
+    from .build import build
+    from .compile import prepared
+
+    ir = prepared(pair.callee.flat)
+    built = build(ir, [kinds.carries(a.type) for a in ir.args], split=True, naive=naive, inner=True)
+    assert built.reverse is not None
+    pair.forward.flat = _flat(built.forward, pair.callee.flat)
+    pair.reverse.flat = _flat(built.reverse, pair.callee.flat)
+
+
+def _flat(ir: IR, like: Flat) -> Flat:
+    from .compile import clean
+
+    return Flat(clean(ir), (), like.result, semantics=like.semantics)
+
+
+def pushforward_of(callee: Specialised) -> DerivedCall:
+    """The pushforward of a callee by everything."""
+    made = callee.flat.__dict__
+    if "pushforward" not in made:
+        tape = getattr(callee, "takes_tape", False)
+        moving = [t for i, t in enumerate(callee.params) if kinds.carries(t) or (tape and i == 0)]
+        results = [t for t in callee.result if kinds.carries(t)]
+        push = made["pushforward"] = DerivedCall(
+            f"{callee.name}_dot", (*callee.params, *moving), (*callee.result, *results)
+        )
+        push.takes_tape = tape  # type: ignore[misc]
+        from .compile import prepared
+        from .forward import forward
+
+        ir = prepared(callee.flat)
+        done = forward(ir, [kinds.carries(a.type) for a in ir.args], tape=ir.args[0] if tape else None)
+        push.flat = _flat(done.ir, callee.flat)
+    return made["pushforward"]

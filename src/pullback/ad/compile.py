@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir.core import IR
+from ..passes.manager import optimize
 from ..typing_ import Flat, reflat
 from .build import Built, build
 from .forward import Pushforward, forward
@@ -94,41 +95,48 @@ def _primal(flat: Flat, options: Options) -> Kernel:
 def _gradient(
     flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, split: bool, options: Options
 ) -> Kernel:
-    built = build(flat.ir, active, wanted, split=split, naive=options.plan == "naive")
-    first = _clean(built.forward)
+    built = build(prepared(flat), active, wanted, split=split, naive=options.plan == "naive")
+    first = clean(built.forward)
     parts = {"forward" if split else "combined": first}
     back = None
     if built.reverse is not None:
-        parts["reverse"] = last = _clean(built.reverse)
+        parts["reverse"] = last = clean(built.reverse)
         back = _executable(last, options, flat)
     return Kernel(flat, _executable(first, options, flat), 1, back, built, parts=parts)
 
 
 def _pushforward(flat: Flat, active: Sequence[bool], options: Options) -> Kernel:
-    push = forward(flat.ir, active)
-    ir = _clean(push.ir)
+    push = forward(prepared(flat), active)
+    ir = clean(push.ir)
     return Kernel(flat, _executable(ir, options, flat), 0, push=push, parts={"pushforward": ir})
 
 
 def _hvp(
     flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, options: Options
 ) -> Kernel:
-    built = build(flat.ir, active, wanted, naive=options.plan == "naive")
-    combined = _clean(built.forward)
+    built = build(prepared(flat), active, wanted, naive=options.plan == "naive")
+    combined = clean(built.forward)
     n = len(flat.ir.args)
     shadows = [True] * len(built.shadowed)
     seeds = [False] * len(built.seeded)
-    push = forward(combined, [False, *active, *shadows, *seeds])
+    push = forward(combined, [False, *active, *shadows, *seeds], tape=combined.args[0])
     assert len(combined.args) == 1 + n + len(shadows) + len(seeds)
-    ir = _clean(push.ir)
+    ir = clean(push.ir)
     call = _executable(ir, options, flat)
     return Kernel(flat, call, 2, built=built, push=push, parts={"combined": combined, "hvp": ir})
 
 
-def _clean(ir: IR) -> IR:
-    """Type what AD wrote, enter and inline the rules' partials, and tidy up."""
-    from ..passes.manager import optimize
+def prepared(flat: Flat) -> IR:
+    """The function optimised: what is differentiated. Derivatives of optimised code are better."""
+    if "prepared" not in flat.__dict__:
+        ir = flat.ir.copy()
+        optimize(ir)
+        flat.__dict__["prepared"] = ir
+    return flat.__dict__["prepared"]
 
+
+def clean(ir: IR) -> IR:
+    """Type what AD wrote, enter and inline the rules' partials, and tidy up."""
     flat = reflat(ir)
     optimize(flat)
     return flat

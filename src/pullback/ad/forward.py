@@ -38,6 +38,7 @@ from ..rules import registry
 from ..runtime import prims
 from . import kinds
 from .activity import Activity, flowing, returned
+from .calls import is_outlined, pushforward_of
 from .adjoint import no_rule, partials, uses
 from .kinds import is_array, is_scalar, type_of
 from .roots import Roots, is_view
@@ -68,22 +69,25 @@ class Pushforward:
     results: list[Any]
 
 
-def forward(source: IR, active: Sequence[bool]) -> Pushforward:
-    """The pushforward of ``source`` (flat typed IR, not changed) by its ``active`` arguments."""
-    return _Forward(source.copy(), active).run()
+def forward(source: IR, active: Sequence[bool], tape: Value | None = None) -> Pushforward:
+    """The pushforward of ``source`` (flat typed IR, not changed) by its ``active`` arguments, and by
+    its ``tape`` if it has one."""
+    ir, env = source.copy_with_map()
+    return _Forward(ir, active, None if tape is None else env[tape]).run()
 
 
 class _Forward:
-    def __init__(self, ir: IR, active: Sequence[bool]) -> None:
+    def __init__(self, ir: IR, active: Sequence[bool], tape: Value | None) -> None:
         self.ir = ir
         self.args = list(ir.args)
         self.roots = Roots(ir)
         chosen = [a for a, on in zip(self.args, active) if on and kinds.carries(a.type)]
         self.activity = Activity(ir, self.roots, chosen, useful_args=chosen)
         self.addresses, self.address_slots = _addresses(ir)
-        self.tapes = _tapes(ir)
+        self.tapes = set() if tape is None else {tape}
         self.twin: dict[Value, Value] = {}
         self.slots: dict[Slot, Slot] = {}
+        self.calls: dict[Value, Any] = {}  # tuple of an outlined call -> its callee
         self.chosen = [a for a in self.args if a in chosen or a in self.tapes]
 
     def has(self, x: Operand) -> bool:
@@ -100,7 +104,7 @@ class _Forward:
         ir = self.ir
         blocks = list(ir)
         for a in self.args:
-            if self.has(a):
+            if self.has(a) or a in self.chosen:
                 self.twin[a] = ir.value(f"{a.name or 'x'}_dot", a.type)
         for b in blocks[1:]:
             for p in b.params:
@@ -113,6 +117,7 @@ class _Forward:
         for b in blocks:
             self._block(b, inner if b is ir.entry else [])
         ir.entry.params += extra
+        ir.info.argnames = ()
         results, seeded = self._results(blocks)
         return Pushforward(
             ir, [self.args.index(a) for a in self.chosen if a in self.twin], seeded, results
@@ -163,6 +168,11 @@ class _Forward:
         elif op.is_call(prims.peek, prims.poke):
             self.b.append(op)
             self._tape(op)
+        elif is_outlined(op):
+            self._call(op)
+        elif op.is_call(operator.getitem):
+            self.b.append(op)
+            self._call_part(op)
         elif op.result in self.addresses:
             self.b.append(op)
             args = tuple(self.twin[a] if self._is_address(a) else a for a in op.args)  # type: ignore[index]
@@ -171,6 +181,33 @@ class _Forward:
             self.b.append(op)
             if op.kind == CALL and op.result in self.twin:
                 self._rule(op)
+
+    def _call(self, op: Op) -> None:
+        callee = op.callee
+        moving = [
+            a
+            for a, t in zip(op.posargs, callee.params)
+            if kinds.carries(t) or (isinstance(a, Value) and a in self.tapes)
+        ]
+        if any(self.has(a) and a not in self.tapes for a in moving):
+            dots = [
+                self.twin[a] if a in self.twin else self.tangent(a)  # type: ignore[index]
+                for a in moving
+            ]
+            self.calls[op.result] = callee
+            op.args = (Const(pushforward_of(callee)), *op.posargs, *dots)
+        self.b.append(op)
+
+    def _call_part(self, op: Op) -> None:
+        if op.result not in self.twin:
+            return
+        callee = self.calls.get(op.args[1])  # type: ignore[arg-type]
+        if callee is None:
+            raise no_rule(op)
+        position = op.args[2].value  # type: ignore[union-attr]
+        before = sum(kinds.carries(t) for t in callee.result[:position])
+        at = Const(len(callee.result) + before)
+        self.b.append(Op(CALL, self.twin[op.result], (op.fn, op.args[1], at), None, op.loc))
 
     def _is_address(self, a: Operand) -> bool:
         return isinstance(a, Value) and a in self.addresses
@@ -323,20 +360,6 @@ def _typeof(x: Operand) -> Any:
     from numba import typeof
 
     return typeof(x.value) if isinstance(x, Const) else None
-
-
-def _tapes(ir: IR) -> set[Value]:
-    """The arguments that are tapes."""
-    return {
-        op.args[1]
-        for op in ir.ops()
-        if op.kind == CALL
-        and op.callee in (prims.record, prims.unrecord, *TAKES_TAPE)
-        and isinstance(op.args[1], Value)
-    }
-
-
-TAKES_TAPE = (prims.heap_empty, prims.heap_zeros, prims.heap_zeros_like, prims.heap_own)
 
 
 def _addresses(ir: IR) -> tuple[set[Value], set[Slot]]:

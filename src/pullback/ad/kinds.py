@@ -9,6 +9,9 @@ from numba import types
 from ..ir.core import Operand, Value
 
 
+TAPE = types.int64  # a tape is the address of its memory
+
+
 def is_scalar(t: Any) -> bool:
     """A float or complex number: its cotangent flows by value."""
     return isinstance(t, (types.Float, types.Complex))

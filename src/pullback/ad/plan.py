@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import operator
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -82,25 +83,13 @@ class Plan:
 
 def make_plan(ir: IR, primal: Primal, roots: Roots, *, split: bool, naive: bool) -> Plan:
     structure = Structure(ir)
-    plan = Plan(structure, primal, split, naive)
-    if naive:
-        _save(ir, primal, set(_stores(ir, structure)))
-    else:
-        _save(ir, primal, _needed_saves(ir, primal, roots, structure))
-    structure = plan.structure = Structure(ir)
+    stores = _stores(ir, structure)
+    _save(ir, primal, stores if naive else choose_saves(ir, primal, roots, structure, split))
+    plan = Plan(Structure(ir), primal, split, naive)
     _effects(ir, plan)
     _control(ir, plan)
-    plan.structure = Structure(ir)
-    for loop in plan.structure.loops:
-        c = counted(ir, loop)
-        if c is not None:
-            plan.counted[loop] = c
-    plan.counter = {
-        loop: plan.counter[old]
-        for loop in plan.structure.loops
-        for old in list(plan.counter)
-        if old.header == loop.header
-    }
+    plan.counter = _again_by_header(Structure(ir), plan)
+    _count_loops(ir, plan)
     chooser = Chooser(ir, plan, roots)
     plan.sources = chooser.sources
     for v in sorted(plan.sources, key=chooser.rank):
@@ -109,14 +98,30 @@ def make_plan(ir: IR, primal: Primal, roots: Roots, *, split: bool, naive: bool)
     return plan
 
 
+def _again_by_header(structure: Structure, plan: Plan) -> dict[Loop, Value]:
+    """Control flow has new parameters: look at the function anew, and find the loops again."""
+    plan.structure = structure
+    old = {loop.header: n for loop, n in plan.counter.items()}
+    return {loop: old[loop.header] for loop in structure.loops if loop.header in old}
+
+
+def _count_loops(ir: IR, plan: Plan) -> None:
+    for loop in plan.structure.loops:
+        c = counted(ir, loop)
+        if c is not None:
+            plan.counted[loop] = c
+
+
 def _stores(ir: IR, structure: Structure) -> list[Op]:
     return [
         op for b in ir if b.id in structure.returning for op in b.ops if op.is_call(prims.store)
     ]
 
 
-def _save(ir: IR, primal: Primal, stores: set[Op]) -> None:
+def _save(ir: IR, primal: Primal, stores: Collection[Op]) -> None:
     """Before each of the stores, load the element that it overwrites."""
+    primal.saved.clear()
+    stores = set(stores)
     for b in ir:
         if not any(op in stores for op in b.ops):
             continue
@@ -216,52 +221,98 @@ def _intp():
 
 
 # -- saves -----------------------------------------------------------------------------------------
-def _needed_saves(ir: IR, primal: Primal, roots: Roots, s: Structure) -> set[Op]:
-    """The stores whose overwritten elements some read of the reverse half would miss.
+def choose_saves(
+    ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool
+) -> Collection[Op]:
+    """The stores to save: those that reads of the reverse half would miss.
 
-    For each root the loads are either evaluated again, which asks for saves, or taped: whichever
-    handles fewer values, weighted by how deep in loops they are."""
-    reads = _reads(ir, primal, roots, s)
-    where = {
-        op: Point(b.id, i) for b in ir for i, op in enumerate(b.ops) if op.is_call(prims.store)
+    Arrays read as a whole (by a matrix product, say) leave no choice. For the others, root by root:
+    either its loads are taped, or they are evaluated again, which asks for saves. Whichever
+    handles fewer values is taken, weighted by how deep in loops they are."""
+    must = _forced_saves(ir, primal, roots, s)
+    best, cost = must, _cost(ir, primal, roots, s, split, must)
+    for root in sorted(_written_roots(ir, roots), key=lambda r: r.id):
+        stores = [op for op in _stores(ir, s) if root in roots[op.args[1]]]
+        trial, kept = _pruned(ir, primal, roots, s, split, {*best, *stores}, must)
+        if kept < cost:
+            best, cost = trial, kept
+    return best
+
+
+def _written_roots(ir: IR, roots: Roots) -> set[Root]:
+    return {r for op in ir.ops() if op.is_call(prims.store) for r in roots[op.args[1]]}
+
+
+def _pruned(
+    ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool, saves: set[Op], must: set[Op]
+) -> tuple[set[Op], float]:
+    """Of the saves those that some evaluated load asks for, and the cost of the plan with them."""
+    chooser = _trial(ir, primal, roots, s, split, saves)
+    again = [
+        (roots[chooser.definition[v].args[1]], p)
+        for v, source in chooser.sources.items()
+        if source is Source.AGAIN and chooser.definition[v].is_call(prims.load)
+        for p in chooser.points[v]
+    ]
+    kept = {
+        op
+        for op, at in chooser.stores
+        if op in saves
+        and any(read & roots[op.args[1]] and reaches(s, p, at, None) for read, p in again)
     }
-    saved: set[Op] = set()
-    for op, at in where.items():
-        if at.block not in s.returning:
-            continue
-        written = roots[op.args[1]]
-        for read in reads:
-            if read.must and read.roots & written and _reaches(s, read.point, at, None, cyclic=True):
-                saved.add(op)
-                break
-    return saved
+    kept |= must
+    return kept, _cost(ir, primal, roots, s, split, kept)
 
 
-@dataclass
-class Read:
-    """The reverse half reads memory of these roots, at the mirror of this point."""
-
-    roots: frozenset[Root]
-    point: Point
-    must: bool  # rather than taped
-
-
-def _reads(ir: IR, primal: Primal, roots: Roots, s: Structure) -> list[Read]:
-    out = []
-    for b in ir:
-        if b.id not in s.returning:
-            continue
-        for i, op in enumerate(b.ops):
-            for x in needs(op, primal).contents:
-                out.append(Read(roots[x], Point(b.id, i), True))
-    return out
+def _trial(
+    ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool, saves: Collection[Op]
+) -> Chooser:
+    """What would be chosen with these saves; nothing is changed."""
+    primal.saved = dict.fromkeys(saves)
+    plan = Plan(s, primal, split, naive=False)
+    _count_loops(ir, plan)
+    return Chooser(ir, plan, roots, trial=True)
 
 
-def _reaches(s: Structure, a: Point, b: Point, region: Loop | None, cyclic: bool = False) -> bool:
-    """Whether b may run after a: in the same iteration of ``region``, or at all if ``cyclic``."""
+def _cost(
+    ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool, saves: Collection[Op]
+) -> float:
+    chooser = _trial(ir, primal, roots, s, split, saves)
+    taped = sum(
+        _weight(s, s.home[v]) for v, how in chooser.sources.items() if how is Source.TAPE
+    )
+    return taped + sum(_weight(s, s.home[op.result]) for op in saves)
+
+
+def _weight(s: Structure, block: int) -> float:
+    return 16.0 ** s.forest.depth(block)
+
+
+def _forced_saves(ir: IR, primal: Primal, roots: Roots, s: Structure) -> set[Op]:
+    """The stores that may change an array between an operation that reads it whole and the end."""
+    reads = [
+        (roots[x], Point(b.id, i))
+        for b in ir
+        if b.id in s.returning
+        for i, op in enumerate(b.ops)
+        for x in needs(op, primal).contents
+    ]
+    return {
+        op
+        for b in ir
+        if b.id in s.returning
+        for i, op in enumerate(b.ops)
+        if op.is_call(prims.store)
+        for read, point in reads
+        if read & roots[op.args[1]] and reaches(s, point, Point(b.id, i), None)
+    }
+
+
+def reaches(s: Structure, a: Point, b: Point, region: Loop | None) -> bool:
+    """Whether ``b`` may run after ``a`` in the same iteration of ``region`` (ever, if None)."""
     if a.block == b.block and a.at < b.at:
         return True
-    return b.block in (s.reach(a.block, None) if cyclic else s.reach(a.block, region))
+    return b.block in s.reach(a.block, region)
 
 
 # -- sources ---------------------------------------------------------------------------------------
@@ -269,8 +320,9 @@ class Chooser:
     """Chooses the source of every needed value: users before what they use, so that all points at
     which a value is wanted are known when its turn comes."""
 
-    def __init__(self, ir: IR, plan: Plan, roots: Roots) -> None:
+    def __init__(self, ir: IR, plan: Plan, roots: Roots, trial: bool = False) -> None:
         self.ir, self.plan, self.roots, self.s = ir, plan, roots, plan.structure
+        self.trial = trial  # before control flow remembers anything: take counters as given
         self.sources: dict[Value, Source] = {}
         self.points: dict[Value, list[Point]] = defaultdict(list)
         self.definition: dict[Value, Op] = {op.result: op for op in ir.ops()}
@@ -354,7 +406,7 @@ class Chooser:
             return Source.COUNT
         if self.plan.naive:
             return Source.TAPE
-        if v in self.inductions and self.inductions[v] in self.plan.counter:
+        if self._induction(v):
             return Source.COUNT
         if v in self.formulas and self._all_free(self._bounds(v)):
             return Source.COUNT
@@ -378,16 +430,19 @@ class Chooser:
         for store, at in self.stores:
             if not (read & self.roots[store.args[1]]):
                 continue
-            if _reaches(self.s, start, at, region):
+            if reaches(self.s, start, at, region):
                 for p in points:
-                    if _reaches(self.s, at, p, region):
-                        return False
+                    if at == p or reaches(self.s, at, p, region):
+                        return False  # (a reversed store reads before it puts anything back)
             # a store after the point that is not rolled back would show
             if store not in self.plan.primal.saved:
                 for p in points:
-                    if _reaches(self.s, p, at, None, cyclic=True):
+                    if reaches(self.s, p, at, None):
                         return False
         return True
+
+    def _induction(self, v: Value) -> bool:
+        return v in self.inductions and (self.trial or self.inductions[v] in self.plan.counter)
 
     def _all_free(self, operands: tuple[Operand, ...]) -> bool:
         """Whether evaluating again from these ends in values that have a source anyway."""
@@ -401,7 +456,7 @@ class Chooser:
             return True
         if v in self.s.ir.args and is_array(v.type):
             return True
-        if v in self.counters or (v in self.inductions and self.inductions[v] in self.plan.counter):
+        if v in self.counters or self._induction(v):
             return True
         op = self.definition.get(v)
         budget[0] -= 1

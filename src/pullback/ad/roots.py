@@ -7,10 +7,12 @@ arguments of which one is written (see ``docs/semantics.md``).
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
 
 from ..ir.core import CALL, IR, SLOTGET, SLOTSET, Op, Slot, Value
 from ..runtime import prims
+from .calls import is_outlined
 from .kinds import is_array
 
 #: operations whose array result is the memory of their first operand
@@ -37,6 +39,11 @@ class Roots:
         into: dict[Slot, list[Value]] = defaultdict(list)
         for a in self.args:
             self.of[a] = frozenset([a])
+        passed = {
+            op.result: [a for a in op.posargs if isinstance(a, Value) and is_array(a.type)]
+            for op in ir.ops()
+            if is_outlined(op)
+        }
         for block in ir:
             for op in block.ops:
                 if op.kind == SLOTSET and isinstance(op.args[0], Value):
@@ -47,6 +54,9 @@ class Roots:
                         into[CELLS].append(op.args[3])
                 elif not is_array(op.result.type):
                     continue
+                elif op.is_call(operator.getitem):  # of what an outlined call returns
+                    self.of[op.result] = frozenset([op.result])
+                    flows[op.result] += passed.get(op.args[1], [])  # type: ignore[arg-type]
                 elif op.is_call(prims.peek):
                     flows[op.result].append(CELLS)
                 elif op.kind == SLOTGET:

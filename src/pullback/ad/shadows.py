@@ -8,6 +8,8 @@ the reverse half gets at them as it does for indices.
 
 from __future__ import annotations
 
+import operator
+
 from ..ir.core import (
     CALL,
     IR,
@@ -24,24 +26,29 @@ from ..ir.core import (
 )
 from ..runtime import prims
 from .activity import Activity
-from .kinds import is_array
+from .calls import Pair, is_outlined
+from .kinds import is_active_array, is_array
 from .roots import is_view
 
-ALLOCATING = {
-    prims.empty: prims.heap_zeros,
+ON_HEAP = {
+    prims.empty: prims.heap_empty,
     prims.zeros: prims.heap_zeros,
-    prims.heap_empty: prims.heap_zeros,
-    prims.heap_zeros: prims.heap_zeros,
+    prims.own: prims.heap_own,
 }
-ON_HEAP = {prims.empty: prims.heap_empty, prims.zeros: prims.heap_zeros}
+#: array makers that have a tape operand, whose twin is zeros of the same dimensions
+BY_DIMS = (prims.heap_empty, prims.heap_zeros)
 
 
 class Shadows:
     """``of[x]`` is the shadow of array value ``x``. Arguments get theirs from ``given`` (a new
     argument of the function each) or, where the caller has none, zeros made at the entry."""
 
-    def __init__(self, ir: IR, activity: Activity, tape: Value, given: list[Value]) -> None:
-        self.ir, self.activity, self.tape = ir, activity, tape
+    def __init__(
+        self, ir: IR, activity: Activity, tape: Value, given: list[Value], every: bool = False
+    ) -> None:
+        self.ir, self.activity, self.tape, self.every = ir, activity, tape, every
+        self.calls: dict[Op, Pair] = {}  # active calls that stay calls
+        self.call_of = {op.result: op for op in ir.ops() if is_outlined(op)}
         self.of: dict[Value, Value] = {}
         self.slots: dict[Slot, Slot] = {}
         self.arguments: list[Value] = []
@@ -66,7 +73,7 @@ class Shadows:
     def _arguments(self, given: list[Value]) -> None:
         ir, made = self.ir, []
         for a in list(ir.args):
-            if not self.activity.has_shadow(a):
+            if not self.activity.has_shadow(a) and not (self.every and a in given):
                 continue
             self.of[a] = self._twin(a)
             if a in given:
@@ -115,12 +122,21 @@ class Shadows:
         if is_view(op):
             args = (op.fn, self.of[op.args[1]], *op.args[2:])  # type: ignore[index]
             return Op(op.kind, self.of[x], args, op.attr, op.loc)
-        if op.callee in ALLOCATING:
-            rest = op.args[1:] if op.callee in ON_HEAP else op.args[2:]
-            args = (Const(ALLOCATING[op.callee]), self.tape, *rest)
+        if op.is_call(operator.getitem):
+            return self._call_part(op)
+        if op.callee in BY_DIMS:
+            args = (Const(prims.heap_zeros), *op.args[1:])
             return Op(op.kind, self.of[x], args, op.attr, op.loc)
-        # any other producer of an array (a leaf): zeros of its shape
         return self._zeros_like(x, op.loc)
+
+    def _call_part(self, op: Op) -> Op:
+        """The shadow of an array that a call of a forward half returns: among its last results."""
+        call = self.call_of[op.args[1]]  # type: ignore[index]
+        results = call.callee.result
+        position = op.args[2].value  # type: ignore[union-attr]
+        before = sum(is_active_array(t) for t in results[:position])
+        at = Const(len(results) + before)
+        return Op(CALL, self.of[op.result], (op.fn, call.result, at), None, op.loc)
 
     def _zeros_like(self, x: Value, loc: Loc) -> Op:
         args = (Const(prims.heap_zeros_like), self.tape, x)

@@ -1,0 +1,31 @@
+"""Copies that are made only if memory overlaps, decided before differentiation.
+
+``overlap_copy(src, dst)`` is ``src`` where the two have no root in common, else a copy: so that
+every array value of the program that is differentiated is either a view or memory of its own.
+"""
+
+from __future__ import annotations
+
+from ..ir.core import CALL, IR, Const, Operand, Value
+from ..runtime import prims
+from .roots import Roots
+
+
+def decide_copies(ir: IR) -> None:
+    roots = Roots(ir)
+    gone: dict[Value, Operand] = {}
+    for b in ir:
+        kept = []
+        for op in b.ops:
+            if op.is_call(prims.overlap_copy):
+                src, dst = op.args[1:]
+                if not roots[src] & roots[dst]:
+                    gone[op.result] = src
+                    continue
+                op.args = (Const(prims.own), src)
+            elif op.is_call(prims.contiguous):
+                op.args = (Const(prims.own), op.args[1])
+            assert op.kind != CALL or op.callee is not prims.overlap_copy
+            kept.append(op)
+        b.ops = kept
+    ir.substitute(gone)
