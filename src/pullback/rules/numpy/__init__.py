@@ -4,6 +4,7 @@ from . import (  # noqa: F401  (they register)
     assign,
     create,
     extrema,
+    indexing,
     join,
     reduce,
     scan,
