@@ -1,0 +1,382 @@
+"""IR -> Python function.
+
+Every block starts with an empty stack. Parameters are local slots; an edge copies its arguments in
+parallel: it loads all, then stores in reverse, the stack being the temporary. Blocks are laid out
+in reverse postorder, and an edge that needs instructions of its own from a block with several ways
+out becomes a node of that order.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+from ..errors import InvalidIR
+from ..ir.core import (
+    GLOBAL,
+    IR,
+    Block,
+    Branch,
+    Const,
+    Edge,
+    ForIter,
+    Info,
+    Jump,
+    Raise,
+    Return,
+    Undef,
+    Value,
+)
+from ..ir.intrinsics import check_bound
+from .encoder import Encoder
+from .layout import Node, layout
+from .slots import Slots
+from .stacking import Stacking
+
+_OPTIMIZED_NEWLOCALS, _VARARGS, _VARKEYWORDS, _HAS_DOC = 3, 4, 8, 0x4000000
+
+
+class Lowered(NamedTuple):
+    """A code object, and the constants that it finds in its globals."""
+
+    code: CodeType
+    constants: dict[str, Any]
+
+
+def lower(ir: IR, *, portable: bool = False) -> FunctionType:
+    """The function that ``ir`` describes: same name, signature, defaults, globals and cells.
+
+    With ``portable``, constants that Numba does not take from a code object (functions, types,
+    arrays) are globals of the new function, which then has a globals dict of its own: these
+    constants, and the globals that it reads as they are now.
+    """
+    info = ir.info
+    lowered = lower_code(ir, portable=portable)
+    globals_ = _own_globals(ir, lowered.constants) if portable else info.globals
+    if len(info.closure) != len(info.freevars):
+        raise InvalidIR(f"{info.qualname}: {len(info.freevars)} free variables without their cells")
+    f = FunctionType(lowered.code, globals_, info.name, info.defaults or None, info.closure)
+    f.__kwdefaults__ = dict(info.kwdefaults) or None
+    f.__annotations__ = dict(info.annotations)
+    f.__qualname__, f.__module__, f.__doc__ = info.qualname, info.module, info.doc
+    f.__dict__.update(info.attributes)
+    return f
+
+
+def _own_globals(ir: IR, constants: dict[str, Any]) -> dict[str, Any]:
+    read = {op.attr for op in ir.ops() if op.kind == GLOBAL}
+    source = ir.info.globals
+    return {
+        "__name__": ir.info.module,
+        "__builtins__": source.get("__builtins__", builtins),
+        **{name: source[name] for name in sorted(read) if name in source},
+        **constants,
+    }
+
+
+def lower_code(ir: IR, *, portable: bool = False) -> Lowered:
+    """The code object alone, with the constants that it expects in the globals (``portable``)."""
+    return Lowering(ir, portable).run()
+
+
+class Lowering:
+    """One function on its way to a code object."""
+
+    def __init__(self, ir: IR, portable: bool) -> None:
+        self.ir, self.portable = ir, portable
+        stacking = Stacking(ir)
+        self.slots = Slots(ir, stacking.held)
+        for op in ir.ops():
+            if op.kind in ("slotget", "slotset"):
+                self.slots.mutable(op.attr)
+        self.slots.place_free_cells()
+        self.e = Encoder(ir, stacking, self.slots, portable)
+        self.asm = self.e.asm
+        self.iterators = set() if portable else iterators(ir)
+        self.checked = checked_params(ir)
+        self.before = stored_before(ir, self.slots)
+
+    def run(self) -> Lowered:
+        order = layout(self.ir, self.needs_node)
+        self.labels = {node: self.asm.label() for node in order}
+        self._prologue()
+        for node, after in zip(order, [*order[1:], None]):
+            self.after = after
+            self.asm.place(self.labels[node])
+            if node.edge is None:
+                self._block(self.ir.blocks[node.block])
+            else:
+                self._edge_node(node)
+        return Lowered(self._code(), self.e.constants)
+
+    def _prologue(self) -> None:
+        if self.ir.info.freevars:
+            self.asm.emit("COPY_FREE_VARS", len(self.ir.info.freevars))
+        self.asm.loc = self.asm.loc._replace(line=self.ir.info.line)
+        self.asm.emit("RESUME", 0)
+
+    # -- blocks -----------------------------------------------------------------------------------
+    def _block(self, block: Block) -> None:
+        start = len(self.asm.items)
+        self.e.stored = set(self.before[block.id])
+        skip = self.e.stacking
+        for op in block.ops:
+            if op.result not in skip.inline and op not in skip.items:
+                self.e.statement(op)
+        self.asm.loc = block.term.loc
+        self._terminator(block)
+        if len(self.asm.items) == start and block is not self.ir.entry:
+            self.asm.emit("NOP")  # keeps the block apart from the one behind it
+
+    def _terminator(self, block: Block) -> None:
+        term = block.term
+        if isinstance(term, Jump):
+            self._edge_code(block, term.edge)
+            self._goto(Node(term.edge.target))
+        elif isinstance(term, Branch):
+            self._branch(block, term)
+        elif isinstance(term, ForIter):
+            self._for(block, term)
+        elif isinstance(term, Return):
+            self._return(term)
+        elif isinstance(term, Raise):
+            parts = term.operands
+            self.e.push(parts)
+            self.asm.loc = term.loc
+            self.asm.emit("RAISE_VARARGS", len(parts))
+        else:
+            raise InvalidIR(f"b{block.id} of {self.ir.info.qualname} has no terminator")
+
+    def _return(self, term: Return) -> None:
+        x = term.value
+        if isinstance(x, Const) and self.e.target.return_const and not self.portable:
+            self.asm.emit("RETURN_CONST", self.e.const_index(x.value))
+            return
+        self.e.push([x])
+        self.asm.loc = term.loc
+        self.asm.emit("RETURN_VALUE")
+
+    # -- ways out ---------------------------------------------------------------------------------
+    def _goto(self, node: Node) -> None:
+        if node != self.after:
+            self.asm.jump("JUMP", self.labels[node])
+
+    def _way(self, block: Block, k: int) -> Node:
+        """Where edge k of a block first leads."""
+        edge = block.term.edges[k]
+        return Node(block.id, k) if self.needs_node(block, k) else Node(edge.target)
+
+    def _branch(self, block: Block, term: Branch) -> None:
+        """Conditional jumps lead forward; to go back, jump over a jump."""
+        then, orelse = self._way(block, 0), self._way(block, 1)
+        if_false, if_true = self._condition(term)
+        self.asm.loc = term.loc
+        if then == self.after and not self._is_back(orelse):
+            self.asm.jump(if_false, self.labels[orelse])
+        elif orelse == self.after and not self._is_back(then):
+            self.asm.jump(if_true, self.labels[then])
+        elif not self._is_back(orelse):
+            self.asm.jump(if_false, self.labels[orelse])
+            self._goto(then)
+        elif not self._is_back(then):
+            self.asm.jump(if_true, self.labels[then])
+            self._goto(orelse)
+        else:
+            over = self.asm.label()
+            self.asm.jump(if_false, over)
+            self._goto(then)
+            self.asm.place(over)
+            self._goto(orelse)
+
+    def _is_back(self, node: Node) -> bool:
+        return self.asm.is_placed(self.labels[node])
+
+    def _condition(self, term: Branch) -> tuple[str, str]:
+        """Push the condition; the names of the jumps if it is false and if it is true."""
+        op = self.e.on_stack(term.cond)
+        if op is not None and op.callee in _NONE_TESTS and op.args[2:] == (Const(None),):
+            self.e.push(op.args[1:2])
+            return _NONE_TESTS[op.callee]
+        self.e.condition(term.cond)
+        return "JUMP_IF_FALSE", "JUMP_IF_TRUE"
+
+    def _for(self, block: Block, term: ForIter) -> None:
+        self.e.push([term.iterator])
+        self.asm.loc = term.loc
+        self.asm.jump("FOR_ITER", self.labels[Node(block.id, 1)])
+        body = self.ir.blocks[term.body.target]
+        self.e.store(self.slots.of.get(body.params[0]))
+        self.asm.emit("POP_TOP")
+        self._copies(term.body, body.params[1:])
+        self._goto(Node(body.id))
+
+    def _edge_node(self, node: Node) -> None:
+        block = self.ir.blocks[node.block]
+        assert node.edge is not None
+        edge = block.term.edges[node.edge]
+        self.asm.loc = block.term.loc
+        if isinstance(block.term, ForIter):
+            self.e.target.loop_end()
+        self.e.stored = set(self.before[block.id]) | self.defined(block)
+        self._edge_code(block, edge)
+        self._goto(Node(edge.target))
+
+    # -- edges ------------------------------------------------------------------------------------
+    def needs_node(self, block: Block, k: int) -> bool:
+        """Whether edge k of a block with several needs a place of its own."""
+        term = block.term
+        if isinstance(term, ForIter):
+            return k == 1
+        if not isinstance(term, Branch):
+            return False
+        edge = term.edges[k]
+        params = self.ir.blocks[edge.target].params
+        return bool(self._moves(edge, params) or self._clears(edge, params)) or bool(
+            self._dying_iterators(block, edge)
+        )
+
+    def _edge_code(self, block: Block, edge: Edge) -> None:
+        self._copies(edge, self.ir.blocks[edge.target].params)
+        for slot in self._dying_iterators(block, edge):
+            self.asm.emit("DELETE_FAST", slot)
+
+    def _copies(self, edge: Edge, params: list[Value]) -> None:
+        moves = self._moves(edge, params)
+        self.e.push([x for _, x in moves])
+        for p, _ in reversed(moves):
+            self.e.store(self.slots.of[p])
+        for p in self._clears(edge, params):
+            self.e.clear(self.slots.of[p])
+
+    def _moves(self, edge: Edge, params: list[Value]) -> list[tuple[Value, Any]]:
+        """The copies that change a slot. What is never read may stay as it is, unless it might be
+        copied on, which on CPython needs something there."""
+        of = self.slots.of
+        out: list[tuple[Value, Any]] = []
+        for p, x in zip(params, edge.args):
+            if isinstance(x, Undef):
+                if not self.portable and p not in self.checked:
+                    out.append((p, Const(None)))
+            elif not isinstance(x, Value) or of.get(x) != of[p]:
+                out.append((p, x))
+        return out
+
+    def _clears(self, edge: Edge, params: list[Value]) -> list[Value]:
+        """The parameters that are unbound here and whose binding is checked later."""
+        return [
+            p
+            for p, x in zip(params, edge.args)
+            if isinstance(x, Undef) and p in self.checked and not self.portable
+        ]
+
+    def _dying_iterators(self, block: Block, edge: Edge) -> list[int]:
+        """The slots of iterators that are over when the edge is taken: the user sees when a
+        generator is closed."""
+        if not self.iterators:
+            return []
+        live = self.slots.live
+        last = live.out[block.id] | set(block.term.operands)  # type: ignore[arg-type]
+        gone = (self.iterators & last) - live.into[edge.target] - set(edge.args)  # type: ignore[arg-type]
+        return sorted(self.slots.of[v] for v in gone if v.name is None and v in self.slots.of)
+
+    def defined(self, block: Block) -> set[int]:
+        return {self.slots.of[op.result] for op in block.ops if op.result in self.slots.of}
+
+    # -- the code object --------------------------------------------------------------------------
+    def _code(self) -> CodeType:
+        info, e = self.ir.info, self.e
+        assembled = self.asm.assemble()
+        names = tuple(self.slots.names)
+        return CodeType(
+            len(info.argnames) - info.kwonly - info.varargs - info.varkw,
+            info.posonly,
+            info.kwonly,
+            len(names),
+            assembled.stacksize,
+            _flags(info),
+            assembled.code,
+            tuple(e.consts),
+            tuple(e.names),
+            names,
+            info.file,
+            info.name,
+            info.qualname,
+            info.line,
+            assembled.linetable,
+            b"",
+            info.freevars,
+            tuple(names[i] for i in sorted(self.slots.cells)),
+        )
+
+
+_NONE_TESTS: dict[Any, tuple[str, str]] = {
+    operator.is_: ("JUMP_IF_NOT_NONE", "JUMP_IF_NONE"),
+    operator.is_not: ("JUMP_IF_NONE", "JUMP_IF_NOT_NONE"),
+}
+"""Tests for None: the jump if the test fails, and if it holds."""
+
+
+def _flags(info: Info) -> int:
+    flags = info.flags | _OPTIMIZED_NEWLOCALS
+    for flag, on in ((_VARARGS, info.varargs), (_VARKEYWORDS, info.varkw)):
+        flags = flags | flag if on else flags & ~flag
+    return flags
+
+
+# -- facts ---------------------------------------------------------------------------------------
+def iterators(ir: IR) -> set[Value]:
+    """The values that loops iterate over."""
+    return {
+        b.term.iterator
+        for b in ir
+        if isinstance(b.term, ForIter) and isinstance(b.term.iterator, Value)
+    }
+
+
+def checked_params(ir: IR) -> set[Value]:
+    """The parameters whose being unbound is seen: by a check, or by a cell."""
+    work = [op.args[1] for op in ir.ops() if op.is_call(check_bound)]
+    work += [op.args[0] for op in ir.ops() if op.kind == "newcell"]
+    feeds: dict[Value, list[Any]] = {}
+    for p, x in _copies_of(ir):
+        feeds.setdefault(p, []).append(x)
+    seen: set[Value] = set()
+    while work:
+        x = work.pop()
+        if isinstance(x, Value) and x not in seen:
+            seen.add(x)
+            work += feeds.get(x, ())
+    return seen
+
+
+def _copies_of(ir: IR) -> Iterator[tuple[Value, Any]]:
+    for b in ir:
+        for e in b.term.edges:
+            params = ir.blocks[e.target].params
+            yield from zip(params[len(params) - len(e.args) :], e.args)
+
+
+def stored_before(ir: IR, slots: Slots) -> dict[int, set[int]]:
+    """The slots that may have been stored to before each block."""
+    of = slots.of
+    before: dict[int, set[int]] = {b: set() for b in ir.blocks}
+    before[ir.entry.id] = {of[p] for p in ir.entry.params}
+    own = {b.id: {of[op.result] for op in b.ops if op.result in of} for b in ir}
+    changed = True
+    while changed:
+        changed = False
+        for b in ir:
+            out = before[b.id] | own[b.id]
+            for e in b.term.edges:
+                params = ir.blocks[e.target].params
+                into = before[e.target]
+                size = len(into)
+                into |= out
+                n = len(params) - len(e.args)
+                into.update(of[p] for p in params[:n] if p in of)
+                into.update(of[p] for p, x in zip(params[n:], e.args) if not isinstance(x, Undef))
+                changed |= len(into) != size
+    return before

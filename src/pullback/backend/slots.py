@@ -1,0 +1,140 @@
+"""Values -> local slots.
+
+Walking the dominator tree, a value takes a slot that no live value holds. The values of one user
+variable share the slot of its name (``x``, then ``x.1`` if two of them are live at once), so that
+copies on edges vanish; a value without a name takes a slot of its own, ``%1``. Slots of different
+names are never shared: for Numba a slot is a variable with one type, and in tracebacks and messages
+it is the user's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..ir import intrinsics
+from ..ir.canonical import may_be_unbound
+from ..ir.core import FREECELL, IR, NEWCELL, Block, Const, Op, Slot, Value
+from ..ir.dominators import dominators
+from ..ir.liveness import liveness, values
+
+
+class Slots:
+    """``of`` maps each value that has one to its slot, ``names`` are the slots' names. ``held``:
+    values that live in no slot (on the stack, parts of an unpacking)."""
+
+    def __init__(self, ir: IR, held: set[Value]) -> None:
+        self.ir, self.held = ir, held
+        self.live = liveness(ir)
+        self.names: list[str] = list(ir.info.argnames)
+        self.of: dict[Value, int] = {}
+        self.cells: set[int] = set()
+        self._index: dict[str, int] = {n: i for i, n in enumerate(self.names)}
+        self._families: dict[str, list[int]] = {}
+        self._fresh = 0
+        self._free: dict[Value, str] = {}
+        self.unbound = may_be_unbound(ir)
+        self.checked = checked_names(ir)
+        for i, p in enumerate(ir.entry.params):
+            self.of[p] = i if i < len(self.names) else self._choose(p, set(self.of.values()))
+        for id in dominators(ir).order:
+            self._block(ir.blocks[id])
+
+    def mutable(self, slot: Slot) -> int:
+        """The local for a slot of the IR."""
+        return self._slot(f"~{slot.name}")
+
+    def place_free_cells(self) -> None:
+        """The slots of free variables come after all others: call this when these are known."""
+        base = {n: len(self.names) + i for i, n in enumerate(self.ir.info.freevars)}
+        self.of.update((v, base[name]) for v, name in self._free.items())
+
+    # -- the walk ---------------------------------------------------------------------------------
+    def _block(self, block: Block) -> None:
+        ends = last_uses(block, self.live.out[block.id])
+        taken = {self.of[v] for v in self.live.into[block.id] if v in self.of}
+        for p in block.params:
+            if block is self.ir.entry:
+                taken.add(self.of[p])
+            else:
+                self._give(p, taken)
+        self._release(ends.unused_params, taken)
+        for op, dying, unused in zip(block.ops, ends.dying, ends.unused):
+            self._release(dying, taken)
+            if op.kind == FREECELL:
+                self._free[op.result] = op.attr
+            elif op.result not in self.held:
+                self._give(op.result, taken, self._inherited(op, dying))
+                if op.kind == NEWCELL:
+                    self.cells.add(self.of[op.result])
+            if unused:
+                self._release([op.result], taken)
+
+    def _release(self, vs: list[Value], taken: set[int]) -> None:
+        for v in vs:
+            taken.discard(self.of.get(v, -1))
+
+    def _inherited(self, op: Op, dying: list[Value]) -> int | None:
+        """A checked value, and one that moves into a cell, stays where it is."""
+        if op.kind == NEWCELL or op.is_call(intrinsics.check_bound):
+            x = op.args[0 if op.kind == NEWCELL else 1]
+            if isinstance(x, Value) and x in dying and x.name == op.result.name:
+                return self.of.get(x)
+        return None
+
+    # -- choosing ---------------------------------------------------------------------------------
+    def _give(self, v: Value, taken: set[int], inherited: int | None = None) -> None:
+        slot = inherited if inherited is not None else self._choose(v, taken)
+        self.of[v] = slot
+        taken.add(slot)
+
+    def _choose(self, v: Value, taken: set[int]) -> int:
+        """The first free slot of the name. Where reads of a name are checked, its plain slot is for
+        the values that may be unbound: the message of the error shows the slot's name."""
+        if v.name is None:
+            self._fresh += 1
+            return self._slot(f"%{self._fresh}")
+        family = self._families.setdefault(v.name, [])
+        n = 1 if v.name in self.checked and v not in self.unbound else 0
+        while True:
+            while n >= len(family):
+                i = len(family)
+                family.append(self._slot(f"{v.name}.{i}" if i else v.name))
+            if family[n] not in taken:
+                return family[n]
+            n += 1
+
+    def _slot(self, name: str) -> int:
+        if name not in self._index:
+            self._index[name] = len(self.names)
+            self.names.append(name)
+        return self._index[name]
+
+
+class Ends(NamedTuple):
+    """Where values are used for the last time in a block: for each operation the operands that die
+    there, and whether its result is never used; and the parameters that are never used."""
+
+    dying: list[list[Value]]
+    unused: list[bool]
+    unused_params: list[Value]
+
+
+def last_uses(block: Block, live_out: set[Value]) -> Ends:
+    live = live_out | set(values(block.term.operands))
+    dying, unused = [], []
+    for op in reversed(block.ops):
+        unused.append(op.result not in live)
+        live.discard(op.result)
+        last = [v for v in dict.fromkeys(values(op.args)) if v not in live]
+        live.update(last)
+        dying.append(last)
+    return Ends(dying[::-1], unused[::-1], [p for p in block.params if p not in live])
+
+
+def checked_names(ir: IR) -> set[str]:
+    """The names whose reads are checked."""
+    return {
+        op.args[2].value
+        for op in ir.ops()
+        if op.is_call(intrinsics.check_bound) and isinstance(op.args[2], Const)
+    }

@@ -1,0 +1,153 @@
+"""How the versions of CPython spell what differs between them: calls, attributes, conditions."""
+
+from __future__ import annotations
+
+import dis
+import sys
+
+from .assembler import Assembler
+
+_COMPARISONS = ("<", "<=", "==", "!=", ">", ">=")
+
+
+class Target:
+    """CPython 3.11."""
+
+    null_first = True
+    """Whether the NULL of a call lies below the callable."""
+
+    return_const = False
+
+    def __init__(self, asm: Assembler) -> None:
+        self.asm = asm
+
+    def load_global(self, name: int, null: bool) -> None:
+        self.asm.emit("LOAD_GLOBAL", name << 1 | null)
+
+    def load_attr(self, name: int) -> None:
+        self.asm.emit("LOAD_ATTR", name)
+
+    def load_method(self, name: int) -> None:
+        """The attribute, ready to be called."""
+        self.asm.emit("LOAD_METHOD", name)
+
+    def load_cell(self, slot: int) -> None:
+        self.asm.emit("LOAD_CLOSURE", slot)
+
+    def load_checked(self, slot: int) -> None:
+        self.asm.emit("LOAD_FAST", slot)
+
+    def call(self, n: int, kwnames: int | None) -> None:
+        """``kwnames``: index of the constant tuple of keyword names."""
+        if kwnames is not None:
+            self.asm.emit("KW_NAMES", kwnames)
+        self.asm.emit("PRECALL", n)
+        self.asm.emit("CALL", n)
+
+    def compare(self, symbol: str, for_jump: bool) -> bool:
+        """Returns whether the result can be jumped on as it is."""
+        self.asm.emit("COMPARE_OP", dis.cmp_op.index(symbol))
+        return True
+
+    def to_bool(self) -> None:
+        """Before a conditional jump or UNARY_NOT."""
+
+    def positive(self) -> None:
+        self.asm.emit("UNARY_POSITIVE")
+
+    def list_to_tuple(self) -> None:
+        self.asm.emit("LIST_TO_TUPLE")
+
+    def convert(self, conversion: int) -> None:
+        raise NotImplementedError("conversions are part of FORMAT_VALUE")
+
+    def format(self, conversion: int, spec: bool) -> None:
+        self.asm.emit("FORMAT_VALUE", conversion | 4 * spec)
+
+    def make_function(self, flags: int) -> None:
+        """Below the code on the stack: the parts, in order of their flags."""
+        self.asm.emit("MAKE_FUNCTION", flags)
+
+    def loop_end(self) -> None:
+        """Where a FOR_ITER leads when it is exhausted."""
+
+
+class Target312(Target):
+    return_const = True
+
+    def load_attr(self, name: int) -> None:
+        self.asm.emit("LOAD_ATTR", name << 1)
+
+    def load_method(self, name: int) -> None:
+        self.asm.emit("LOAD_ATTR", name << 1 | 1)
+
+    def load_checked(self, slot: int) -> None:
+        self.asm.emit("LOAD_FAST_CHECK", slot)
+
+    def call(self, n: int, kwnames: int | None) -> None:
+        if kwnames is not None:
+            self.asm.emit("KW_NAMES", kwnames)
+        self.asm.emit("CALL", n)
+
+    def compare(self, symbol: str, for_jump: bool) -> bool:
+        self.asm.emit("COMPARE_OP", _COMPARISONS.index(symbol) << 4 | _MASKS[symbol])
+        return True
+
+    def positive(self) -> None:
+        self.asm.emit("CALL_INTRINSIC_1", 5)
+
+    def list_to_tuple(self) -> None:
+        self.asm.emit("CALL_INTRINSIC_1", 6)
+
+    def loop_end(self) -> None:
+        self.asm.emit("END_FOR")
+
+
+class Target313(Target312):
+    null_first = False
+
+    def load_cell(self, slot: int) -> None:
+        self.asm.emit("LOAD_FAST", slot)
+
+    def call(self, n: int, kwnames: int | None) -> None:
+        if kwnames is None:
+            self.asm.emit("CALL", n)
+        else:
+            self.asm.emit("LOAD_CONST", kwnames)
+            self.asm.emit("CALL_KW", n)
+
+    def compare(self, symbol: str, for_jump: bool) -> bool:
+        index = _COMPARISONS.index(symbol)
+        self.asm.emit("COMPARE_OP", index << 5 | for_jump << 4 | _MASKS[symbol])
+        return for_jump
+
+    def to_bool(self) -> None:
+        self.asm.emit("TO_BOOL")
+
+    def convert(self, conversion: int) -> None:
+        self.asm.emit("CONVERT_VALUE", conversion)
+
+    def format(self, conversion: int, spec: bool) -> None:
+        if conversion and not spec:
+            self.convert(conversion)
+        self.asm.emit("FORMAT_WITH_SPEC" if spec else "FORMAT_SIMPLE")
+
+    def make_function(self, flags: int) -> None:
+        self.asm.emit("MAKE_FUNCTION")
+        for flag in (8, 4, 2, 1):
+            if flags & flag:
+                self.asm.emit("SET_FUNCTION_ATTRIBUTE", flag)
+
+    def loop_end(self) -> None:
+        self.asm.emit("END_FOR")
+        self.asm.emit("POP_TOP")
+
+
+_MASKS = {"<": 2, "<=": 2 | 8, "==": 8, "!=": 1 | 2 | 4, ">": 4, ">=": 4 | 8}
+"""What the specialised comparisons of COMPARE_OP test: unordered 1, less 2, greater 4, equal 8."""
+
+
+def target(asm: Assembler) -> Target:
+    """That of the running version."""
+    kinds = {(3, 11): Target, (3, 12): Target312, (3, 13): Target313}
+    return kinds[sys.version_info[:2]](asm)
