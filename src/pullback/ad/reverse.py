@@ -199,7 +199,7 @@ class Reverse:
         self.b.loc = forward.term.loc
         self._memo.clear()
         self._accumulated.clear()
-        for op in reversed(forward.ops):
+        for op in forward.ops[::-1]:  # a copy: keeping a value for the reverse half adds operations
             adjoint.emit(op, self)
         self._leave(forward)
 
