@@ -56,6 +56,11 @@ class Unreachable(Exception):
     """What follows in this block is never reached."""
 
 
+def _operand(form: Form) -> Operand:
+    """A form as one operand: a product of constants is a constant."""
+    return Const(tuple(_operand(x).value for x in form)) if isinstance(form, tuple) else form
+
+
 class Emitter:
     """Writes one flat function. ``block`` is where operations go."""
 
@@ -67,10 +72,12 @@ class Emitter:
         self.shared = shared or Shared()
         self.calls: list[tuple[Op, Specialised]] = []
         self.inlining: list[Spec] = []
+        self.cells: dict[Cell, CellSlots | None] = {}  # None: several are alive
 
     # -- operations ----------------------------------------------------------------------------
     def call(self, callee: Any, operands: Any, type: Any, name: str | None = None) -> Value:
-        op = Op(CALL, self.ir.value(name, type), (Const(callee), *operands), None, self.loc)
+        args = (Const(callee), *map(_operand, operands))
+        op = Op(CALL, self.ir.value(name, type), args, None, self.loc)
         self.block.ops.append(op)
         return op.result
 
@@ -100,6 +107,8 @@ class Emitter:
         """The form of a constant or captured value."""
         if isinstance(a, ATuple):
             return tuple(map(self.captured, a.elements))
+        if isinstance(a.const, Cell):
+            return self.cell(a.const)
         if a.known:
             return Const(typed_constant(a)) if is_scalar(a.type) else Const(a.const)
         if a.src is None:
@@ -108,6 +117,16 @@ class Emitter:
         if hidden not in self.hidden:
             self.hidden[hidden] = self.ir.value(str(hidden.name), a.type)
         return self.hidden[hidden]
+
+    def cell(self, cell: Cell) -> CellSlots:
+        """The slots of a cell that is known by identity alone."""
+        found = self.cells.get(cell)
+        if found is None:
+            raise TypingError(
+                "which of several closures of one function is called is not known at typing",
+                variable=cell.name,
+            )
+        return found
 
     def visible(self, form: Form, a: Abstract) -> list[Operand]:
         """What a message or a print shows of a value: strings and leaves, in order."""
@@ -274,6 +293,9 @@ class Inlining:
                 self.dead_end()
         for b, latch in self.latches.items():
             self.close_loop(b, latch)
+        for cell in self.spec.made_cells.values():
+            if self.spec.result is None or not _holds(self.spec.result, cell):
+                em.cells.pop(cell, None)
         return self.finish()
 
     def dead_end(self) -> None:
@@ -365,6 +387,7 @@ class Inlining:
         elif kind == NEWCELL:
             cell = self.spec.values[op.result].const
             self.forms[op.result] = slots = self.slots_of(cell)
+            em.cells[cell] = None if cell in em.cells else slots
             if not isinstance(op.args[0], Undef):
                 self.fill(slots, op.args[0])
         elif kind == SETCELL:
@@ -588,6 +611,12 @@ class Inlining:
             block.term = Jump(Edge(join.id, em.passed(form, a, spec.result)), em.loc)  # type: ignore
         em.block = join
         return result
+
+
+def _holds(a: Abstract, cell: Cell) -> bool:
+    if isinstance(a, ATuple):
+        return any(_holds(e, cell) for e in a.elements)
+    return a.const is cell
 
 
 def em_get(em: Emitter, slot: Slot) -> Value:
