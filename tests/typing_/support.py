@@ -48,6 +48,7 @@ class Callable:
 def call_flat(made: Flat, f: Any, *args: Any) -> Any:
     for s in made.specialised:
         type(s).__call__ = lambda self, *leaves: run(self.flat.ir, *leaves, fuel=10**6)
+    args = (*args, *missing(f, args))
     operands = [x for v, a in zip(args, made.args) for x in leaves_of(v, a)]
     operands += [h.read(f) for h in made.hidden]
     return rebuilt(made.result, iter(run(made.ir, *operands, fuel=10**6)))
@@ -70,9 +71,15 @@ def same(x: Any, y: Any, rtol: float = 0.0) -> None:
         np.testing.assert_allclose(y, x, rtol=rtol)
 
 
+def missing(f: Any, args: Any) -> tuple[Any, ...]:
+    """The defaults of the parameters for which no argument is given."""
+    n = f.__code__.co_argcount - len(args)
+    return f.__defaults__[len(f.__defaults__) - n :] if n else ()
+
+
 def check(f: Any, *args: Any, rtol: float = 0.0) -> Flat:
     """Flattened and original agree: in result, exceptions and what they do to their arguments."""
-    made = flattened(f, *args)
+    made = flattened(f, *args, *missing(f, args))
     ours, theirs = copy.deepcopy(args), copy.deepcopy(args)
     want, got = outcome(f, *theirs), outcome(call_flat, made, f, *ours)
     if isinstance(want, Exception):

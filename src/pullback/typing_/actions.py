@@ -118,10 +118,10 @@ class Then(Action):
 class Enter(Action):
     """The body of a specialised function, inlined (or called, if it is recursive or too big).
     ``sources`` says what each of its parameters is: a position among the operands, a tuple of
-    sources, or a captured value."""
+    sources, or a captured value; ``given`` are the abstract values of these."""
 
-    def __init__(self, spec: Any, sources: tuple[Any, ...], convert: bool = False) -> None:
-        self.spec, self.sources = spec, sources
+    def __init__(self, spec: Any, sources: tuple[Any, ...], given: tuple[Any, ...]) -> None:
+        self.spec, self.sources, self.given = spec, sources, given
 
     @property
     def result(self) -> Abstract | None:  # type: ignore[override]
@@ -132,7 +132,14 @@ class Enter(Action):
         return self.spec.size
 
     def emit(self, em: Any, args: Forms) -> Form:
-        return em.enter(self.spec, tuple(source_form(em, s, args) for s in self.sources))
+        forms = tuple(source_form(em, s, args) for s in self.sources)
+        return em.enter(self.spec, self.as_params(em, forms))
+
+    def as_params(self, em: Any, forms: Forms) -> Forms:
+        """The arguments as the parameters that the function was specialised to."""
+        if self.given == self.spec.args:
+            return forms
+        return tuple(map(em.cast, forms, self.given, self.spec.args))
 
 
 def source_form(em: Any, source: Any, args: Forms) -> Form:

@@ -50,6 +50,8 @@ def _inferred(ir: IR, args: tuple[Abstract, ...]) -> tuple[Engine, Spec]:
 
 
 def _run(engine: Engine, ir: IR, args: tuple[Abstract, ...]) -> Spec:
+    if len(args) != len(ir.args):
+        raise TypingError(f"{len(args)} arguments are given for {len(ir.args)} parameters")
     spec = Spec(ir, args, semantics_of(ir), ir.info.qualname)
     spec.place = SELF
     spec.trusted = is_trusted(ir.info.globals.get("__name__"))

@@ -38,7 +38,7 @@ def _resolve(callee: Any, args: tuple[Any, ...]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return context().resolve_function_type(function_type(callee), args, {})
-    except (errors.NumbaError, TypeError, AttributeError, NotImplementedError, KeyError):
+    except (errors.NumbaError, TypeError, ValueError, AttributeError, NotImplementedError, KeyError):
         return None
 
 
@@ -61,7 +61,7 @@ def overload_body(
     """The Python function that an @overload gives for these types, uncompiled; None if none does."""
     try:
         fnty = function_type(callee)
-    except errors.NumbaError:
+    except (errors.NumbaError, ValueError):
         return None
     for template in getattr(fnty, "templates", ()):
         if issubclass(template, _OverloadFunctionTemplate):

@@ -36,6 +36,7 @@ from .prim_types import INTEGERS, PRIM_TYPES, STATIC
 from .specialised import PYTHON, Semantics, Spec
 from .statements import ClosureOf, MethodOf, split_closure
 
+STATIC_DEPTH = 16  # how deep a body may call itself with constants that differ
 _trusted_specs: dict[Any, Spec] = {}
 _generation = -1
 
@@ -127,7 +128,9 @@ class Resolver:
         if not scalars.is_scalar_callee(f):
             return self.ruled(c, f) if rule is not None else None
         if registry.has_body(f) and (rule is None or len(rule.partials) != len(args)):
-            return None
+            body = registry.body_for(f, args)
+            if body is not None:
+                return self.enter(c, body)
         numba = c.spec.semantics.numba
         if all(a.known for a in args):
             folded = scalars.fold(f, args)  # type: ignore[arg-type]
@@ -211,8 +214,8 @@ class Resolver:
         place = place or place_of(f)
         defaults = self.defaults(f, ir, place)
         bound = bind(ir.info, f.__name__, args, kw, defaults)
-        avals = tuple(a for _, a in bound)
         trusted = capture.is_trusted(f.__globals__.get("__name__"))
+        avals = self.generalised(f.__code__, tuple(a for _, a in bound), trusted)
         if not trusted:
             self.stable = False
             capture.note_static(self.engine, f.__code__, (*place, ("func",), ("attr", "__code__")))
@@ -221,7 +224,7 @@ class Resolver:
 
         def make() -> Spec:
             spec = Spec(ir, avals, semantics, ir.info.qualname)
-            spec.place, spec.trusted = place, trusted
+            spec.place, spec.trusted, spec.code = place, trusted, f.__code__
             return spec
 
         found = table.get(key)
@@ -229,7 +232,15 @@ class Resolver:
             found = self.engine.spec(key, make)
             if trusted and not found.running and not found.heads and self.stable:
                 table[key] = found
-        return Enter(found, tuple(s for s, _ in bound))
+        return Enter(found, tuple(s for s, _ in bound), tuple(a for _, a in bound))
+
+    def generalised(
+        self, code: Any, avals: tuple[Abstract, ...], trusted: bool
+    ) -> tuple[Abstract, ...]:
+        """The arguments without known numbers where a function calls itself, which would otherwise
+        be specialised anew at each depth."""
+        depth = sum(s.code is code for s in self.engine.stack)
+        return tuple(map(widen, avals)) if depth > (STATIC_DEPTH if trusted else 0) else avals
 
     def trusted_specs(self) -> dict[Any, Spec]:
         """Specs of this package's own functions outlive an inference, until a rule changes."""
@@ -276,7 +287,7 @@ class Resolver:
             {k: (c.kw_sources[k], a) for k, a in c.kw.items()},
             known,
         )
-        avals = tuple(a for _, a in bound)
+        avals = self.generalised(made.code, tuple(a for _, a in bound), f.cls.trusted)
         free = dict(zip(info.freevars, (a for _, a in cells)))
         versions = tuple((n, id(a.const), getattr(a.const, "version", 0)) for n, a in free.items())
         key = (made.code, avals, versions, f.cls.semantics)
@@ -284,11 +295,12 @@ class Resolver:
         def make() -> Spec:
             spec = Spec(ir, avals, f.cls.semantics, made.qualname)
             spec.cells, spec.trusted = free, f.cls.trusted
-            spec.place = place_of(made.code)
+            spec.place, spec.code = place_of(made.code), made.code
             return spec
 
         spec = self.engine.spec(key, make)
-        return _EnterClosure(spec, tuple(s for s, _ in bound), tuple(free))
+        given = tuple(a for _, a in bound)
+        return _EnterClosure(spec, tuple(s for s, _ in bound), given, tuple(free))
 
     def bound_method(self, c: Call, f: MethodType) -> Action:
         this = static(f.__self__, src=None)
@@ -382,8 +394,8 @@ class _Part:
 class _EnterClosure(Enter):
     """Entering a nested function, whose cells come with the callee."""
 
-    def __init__(self, spec: Spec, sources: tuple[Any, ...], free: tuple[str, ...]) -> None:
-        super().__init__(spec, sources)
+    def __init__(self, spec: Spec, sources: Any, given: Any, free: tuple[str, ...]) -> None:
+        super().__init__(spec, sources, given)
         self.free = free
 
     def emit(self, em: Any, args: Any) -> Any:
@@ -394,7 +406,7 @@ class _EnterClosure(Enter):
             for s in self.sources
         )
         cells = dict(zip(self.free, args[0]))
-        return em.enter(self.spec, forms, cells)
+        return em.enter(self.spec, self.as_params(em, forms), cells)
 
 
 class _WithCaptured(Action):

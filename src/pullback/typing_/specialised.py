@@ -52,6 +52,7 @@ class Spec:
         self.args = args
         self.semantics = semantics
         self.name = name
+        self.code: Any = None
         self.place: Any = None  #     where the function is found again, see `access`
         self.cells: dict[str, Any] = {}  # free variable -> abstract cell, for nested functions
         self.result: Abstract | None = None  # None until some path returns
