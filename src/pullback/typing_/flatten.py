@@ -571,7 +571,7 @@ class Inlining:
         a, form = self.abstract(x), self.form(x)
         if isinstance(a, ATuple):
             return self.message(form, a)
-        return self.made(a.const, ()) if isinstance(a.const, type) else Const(a.const)
+        return self.made(a.const, ()) if isinstance(a.const, type) else form  # type: ignore
 
     def message(self, form: Form, a: Abstract) -> Operand:
         """An exception or a part of one: text is put together then."""

@@ -624,6 +624,24 @@ def _reversed(r: Any, c: Call) -> Action:
     return Rearrange(ATuple((x,), reversed), lambda forms: (forms[1],))
 
 
+@handles(prims.pack)
+def _pack(r: Any, c: Call) -> Action:
+    return pack(c.args, None)
+
+
+@handles(prims.select)
+def _select(r: Any, c: Call) -> Action:
+    test, *choices = c.args
+    if not all(is_scalar(a.type) for a in c.args):
+        raise TypingError(f"select of {choices[0]!r} and {choices[1]!r}")
+    if test.known:
+        k = 2 if test.const else 3
+        return Rearrange(c.args[k - 1], lambda forms: forms[k])
+    wide = join(*(AVal(a.type, py=a.py) for a in choices))
+    casts = (None, *(None if a.type == wide.type else wide.type for a in choices))
+    return Leaf(scalars.Plan(prims.select, casts, wide.type, wide), c.args)
+
+
 # -- displays, unpacking, calls --------------------------------------------------------------------
 @handles(intrinsics.build_tuple)
 def _build_tuple(r: Any, c: Call) -> Action:

@@ -168,6 +168,8 @@ PRIM_TYPES: dict[Any, Callable[[Args], Any]] = {
     prims.inv: _square,
     prims.det: _scalar_of,
     prims.slogdet: _slogdet,
+    prims.logabsdet: lambda a: AVal(_part_type(a[0].type.dtype)),
+    prims.detsign: _scalar_of,
     prims.cholesky: _square,
 }
 

@@ -5,6 +5,7 @@ bodies, Python functions, @njit functions, Numba's @overload bodies, and what Nu
 from __future__ import annotations
 
 import functools
+import operator
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -180,14 +181,13 @@ class Resolver:
 
     def as_written(self, op: Op, args: tuple[Abstract, ...]) -> Action | None:
         """A leaf of flat IR, typed already: kept as it is. None if it is to be resolved."""
-        f = args[0].const
-        if (isinstance(f, FunctionType) and f not in PRIM_TYPES) or isinstance(f, Dispatcher):
+        f, kept = args[0].const, op.result.type is types.pyobject
+        entered = isinstance(f, FunctionType) and f not in PRIM_TYPES or isinstance(f, Dispatcher)
+        if (entered and not kept) or f is prims.pack:
             return None
-        if f in (prims.pack, prims.select) or not op.result.type:
+        if f is operator.getitem and isinstance(args[1], ATuple):
             return None
         result = from_type(op.result.type)
-        if isinstance(result, ATuple):
-            return None
         plan = scalars.Plan(f, (None,) * (len(args) - 1), op.result.type, result)
         return Leaf(plan, args[1:])
 
