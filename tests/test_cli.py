@@ -87,7 +87,7 @@ def test_ir_prints_the_lifted_function(model):
 
 
 def test_ir_takes_the_name_of_a_module():
-    assert run("ir", "bisect:insort_right").exit_code == 0
+    assert run("ir", "colorsys:rgb_to_hsv").exit_code == 0
 
 
 def test_check_passes_on_a_right_function(model):
