@@ -80,7 +80,7 @@ class Assembler:
             arg = item.arg
             if item.label is not None:
                 arg = abs(targets[item.label] - (before // 2 + size))
-            for shift in range(8 * (size - caches - 2), 0, -8):
+            for shift in range(8 * (size - caches - 1), 0, -8):
                 code += bytes((_EXTENDED_ARG, arg >> shift & 255))
             code += bytes((item.op, arg & 255)) + bytes(2 * caches)
             lines.add(item.loc, size)

@@ -172,36 +172,38 @@ class Lowering:
     def _branch(self, block: Block, term: Branch) -> None:
         """Conditional jumps lead forward; to go back, jump over a jump."""
         then, orelse = self._way(block, 0), self._way(block, 1)
-        if_false, if_true = self._condition(term)
-        self.asm.loc = term.loc
-        if then == self.after and not self._is_back(orelse):
-            self.asm.jump(if_false, self.labels[orelse])
-        elif orelse == self.after and not self._is_back(then):
-            self.asm.jump(if_true, self.labels[then])
-        elif not self._is_back(orelse):
-            self.asm.jump(if_false, self.labels[orelse])
+        if (then == self.after or orelse != self.after) and not self._is_back(orelse):
+            self._jump_if_false(term, orelse)
             self._goto(then)
         elif not self._is_back(then):
-            self.asm.jump(if_true, self.labels[then])
+            self._jump_if_true(term, then)
             self._goto(orelse)
         else:
-            over = self.asm.label()
-            self.asm.jump(if_false, over)
+            over = Node(-1)
+            self.labels[over] = self.asm.label()
+            self._jump_if_false(term, over)
             self._goto(then)
-            self.asm.place(over)
+            self.asm.place(self.labels[over])
             self._goto(orelse)
 
-    def _is_back(self, node: Node) -> bool:
-        return self.asm.is_placed(self.labels[node])
-
-    def _condition(self, term: Branch) -> tuple[str, str]:
-        """Push the condition; the names of the jumps if it is false and if it is true."""
+    def _jump_if_false(self, term: Branch, node: Node) -> None:
         op = self.e.on_stack(term.cond)
         if op is not None and op.callee in _NONE_TESTS and op.args[2:] == (Const(None),):
             self.e.push(op.args[1:2])
-            return _NONE_TESTS[op.callee]
+            self.asm.loc = op.loc
+            self.asm.jump(_NONE_TESTS[op.callee], self.labels[node])
+            return
         self.e.condition(term.cond)
-        return "JUMP_IF_FALSE", "JUMP_IF_TRUE"
+        self.asm.loc = term.loc
+        self.asm.jump("JUMP_IF_FALSE", self.labels[node])
+
+    def _jump_if_true(self, term: Branch, node: Node) -> None:
+        self.e.condition(term.cond)
+        self.asm.loc = term.loc
+        self.asm.jump("JUMP_IF_TRUE", self.labels[node])
+
+    def _is_back(self, node: Node) -> bool:
+        return self.asm.is_placed(self.labels[node])
 
     def _for(self, block: Block, term: ForIter) -> None:
         self.e.push([term.iterator])
@@ -312,11 +314,8 @@ class Lowering:
         )
 
 
-_NONE_TESTS: dict[Any, tuple[str, str]] = {
-    operator.is_: ("JUMP_IF_NOT_NONE", "JUMP_IF_NONE"),
-    operator.is_not: ("JUMP_IF_NONE", "JUMP_IF_NOT_NONE"),
-}
-"""Tests for None: the jump if the test fails, and if it holds."""
+_NONE_TESTS: dict[Any, str] = {operator.is_: "JUMP_IF_NOT_NONE", operator.is_not: "JUMP_IF_NONE"}
+"""Tests for None, and the jumps that are taken if they fail."""
 
 
 def _flags(info: Info) -> int:

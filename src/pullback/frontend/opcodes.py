@@ -438,9 +438,11 @@ def branch_if(truth: bool) -> Handler:
 
 
 def branch_if_none(truth: bool) -> Handler:
+    """Jumping on None is how ``x is not None`` fails, jumping on others how ``x is None`` does."""
+
     def run(m: Machine, ins: Instr) -> None:
-        cond = m.call(operator.is_ if truth else operator.is_not, m.pop(), Const(None))
-        branch(m, cond, ins, True)
+        test = operator.is_not if truth else operator.is_
+        branch(m, m.call(test, m.pop(), Const(None)), ins, False)
 
     return run
 

@@ -7,6 +7,7 @@
   ForIter alone keeps a block of its own, ``b(item)``;
 * ``check_bound`` is left only where the value may be unbound; where it is unbound for certain,
   UnboundLocalError is raised;
+* what is passed to a parameter with a name has a name: its own, else the parameter's;
 * parameters are in order of their names, values are numbered in order.
 """
 
@@ -43,6 +44,7 @@ def canonicalize(ir: IR) -> IR:
         merge_blocks(ir)
         break
     remove_unreachable(ir)
+    spread_names(ir)
     sort_params(ir)
     renumber(ir)
     return ir
@@ -291,6 +293,19 @@ def _plain_arguments(ir: IR) -> dict[Value, list[Operand]]:
             for p, x in zip(ir.blocks[e.target].params[_implicit(b, e) :], e.args):
                 args.setdefault(p, []).append(x)
     return args
+
+
+def spread_names(ir: IR) -> None:
+    """Name values after the parameters that they are passed to, if they have no name."""
+    changed = True
+    while changed:
+        changed = False
+        for b in ir:
+            for e in b.term.edges:
+                for p, x in zip(ir.blocks[e.target].params[_implicit(b, e) :], e.args):
+                    if p.name is not None and isinstance(x, Value) and x.name is None:
+                        x.name = p.name
+                        changed = True
 
 
 def sort_params(ir: IR) -> None:
