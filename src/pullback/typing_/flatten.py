@@ -5,6 +5,7 @@ integer loops. `flat` is the entry for a Python function, `reflat` for IR that a
 from __future__ import annotations
 
 import operator
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from numba.core import types
@@ -325,7 +326,7 @@ class Inlining:
     def form(self, x: Operand) -> Form:
         if isinstance(x, Value):
             return self.forms[x]
-        if isinstance(x, Const):
+        if isinstance(x, Const) and not isinstance(x.value, _PLAIN):
             return self.em.captured(self.abstract(x))
         return x
 
@@ -333,7 +334,8 @@ class Inlining:
         if isinstance(x, Value):
             return self.spec.values[x]
         if isinstance(x, Const):
-            return constant(x.value)
+            found = self.spec.constants.get(id(x))
+            return constant(x.value) if found is None else found
         return AVal(x.type)
 
     def block(self, block: Block) -> None:
@@ -632,6 +634,9 @@ def em_set(em: Emitter, slot: Slot, content: Operand) -> None:
 def _tuple_type(result: Abstract) -> Any:
     return types.Tuple([a.type for a in leaves(result)])
 
+
+_PLAIN = (int, float, str, type(None), FunctionType, BuiltinFunctionType)
+"""Constants that are their own flat form."""
 
 _INT, _BOOL = types.int64, types.boolean
 _NOTHING = ATuple(())

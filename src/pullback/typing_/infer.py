@@ -145,13 +145,13 @@ class Sweep:
     def __init__(self, engine: Engine, spec: Spec) -> None:
         self.engine, self.spec, self.ir = engine, spec, spec.ir
         self.values = spec.values
+        self.constants = spec.constants
         self.seen: dict[Op, tuple[Any, ...]] = {}
         self.rpo = reverse_postorder(self.ir)
         self.index = {b: i for i, b in enumerate(self.rpo)}
         self.users = _users(self.ir)
         self.definitions: dict[Value, Op] | None = None
         self.dirty: set[int] = set()
-        self.here = self.ir.entry
         self.visits = 0
 
     def run(self) -> None:
@@ -159,6 +159,7 @@ class Sweep:
         for p, a in zip(entry.params, spec.args):
             self.values[p] = a
         self.dirty = {entry.id}
+        self.reached = {entry.id}
         limit = 200 * len(self.rpo) + 1000
         while self.dirty:
             self.visits += 1
@@ -167,8 +168,7 @@ class Sweep:
             b = min(self.dirty, key=self.index.__getitem__)
             self.dirty.discard(b)
             self.visit(self.ir.blocks[b])
-        reached = {e.target for e in spec.edges} | {entry.id}
-        spec.order = [b for b in self.rpo if b in reached]
+        spec.order = [b for b in self.rpo if b in self.reached]
         if not spec.recursive:
             self.exact_result()
 
@@ -184,7 +184,6 @@ class Sweep:
                     self.returned(a, term.loc)
 
     def visit(self, block: Block) -> None:
-        self.here = block
         try:
             for op in block.ops:
                 self.operation(op)
@@ -200,13 +199,19 @@ class Sweep:
                 raise Bottom
             return found
         if isinstance(x, Const):
-            return constant(x.value)
+            found = self.constants.get(id(x))
+            if found is None:
+                found = self.constants[id(x)] = constant(x.value)
+            return found
         if x.type is not None:
             return AVal(x.type)
         raise Bottom
 
     def operation(self, op: Op) -> None:
-        args = tuple([self.abstract(x) for x in op.args if not _unset(op, x)])
+        if op.kind in (NEWCELL, SETCELL):
+            args = tuple([self.abstract(x) for x in op.args if not _unset(x)])
+        else:
+            args = tuple([self.abstract(x) for x in op.args])
         if op.kind == CALL and self.seen.get(op) == args:
             if self.spec.actions[op].result == self.values.get(op.result):
                 return
@@ -240,11 +245,8 @@ class Sweep:
 
     def changed(self, value: Value) -> None:
         for b in self.users.get(value, ()):
-            if b in self.index and (b == self.ir.entry.id or self.reached(b)):
+            if b in self.reached:
                 self.dirty.add(b)
-
-    def reached(self, b: int) -> bool:
-        return any(e.target == b for e in self.spec.edges)
 
     def transfer(self, op: Op, args: tuple[Abstract, ...]) -> Action:
         kind, spec, engine = op.kind, self.spec, self.engine
@@ -343,6 +345,7 @@ class Sweep:
     def follow(self, edge: Edge, loc: Loc, skip: int = 0) -> None:
         if edge not in self.spec.edges:
             self.spec.edges.add(edge)
+            self.reached.add(edge.target)
             self.dirty.add(edge.target)
         params = self.ir.blocks[edge.target].params[skip:]
         for p, x in zip(params, edge.args):
@@ -398,9 +401,9 @@ class Sweep:
             self.engine.unstable.setdefault((loc.file, loc.line, name), what)
 
 
-def _unset(op: Op, x: Operand) -> bool:
+def _unset(x: Operand) -> bool:
     """Whether an operand is the missing content of a cell."""
-    return isinstance(x, Undef) and x.type is None and op.kind in (NEWCELL, SETCELL)
+    return isinstance(x, Undef) and x.type is None
 
 
 def _users(ir: IR) -> dict[Value, set[int]]:

@@ -42,8 +42,8 @@ class AVal:
         self.const = const
         self.py = py
         self.src = src
-        self._key = None if const is NOCONST else const_key(const)
-        self._hash = hash((type, self._key, py))
+        self._key: Any = None
+        self._hash: int | None = None
 
     @property
     def known(self) -> bool:
@@ -53,15 +53,21 @@ class AVal:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return (
-            isinstance(other, AVal)
-            and self._hash == other._hash
-            and self.type == other.type
-            and self.py == other.py
-            and self._key == other._key
-        )
+        if not isinstance(other, AVal) or self.type != other.type or self.py != other.py:
+            return False
+        if self.const is other.const:
+            return True
+        return self.key() == other.key()
+
+    def key(self) -> Any:
+        """What stands for the constant in comparisons."""
+        if self._key is None and self.const is not NOCONST:
+            self._key = const_key(self.const)
+        return self._key
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.type, self.key(), self.py))
         return self._hash
 
     def __repr__(self) -> str:
@@ -131,6 +137,7 @@ BOOL = AVal(types.boolean, py=True)
 COMPLEX = AVal(types.complex128, py=True)
 NONE = AVal(types.none, None)
 NUMBERS = (bool, int, float, complex)
+_OPAQUE = (pytypes.FunctionType, pytypes.BuiltinFunctionType, str, type)
 _PYTHON = {bool: types.boolean, int: types.int64, float: types.float64, complex: types.complex128}
 
 
@@ -155,6 +162,8 @@ def static(value: Any, src: Any = None) -> AVal:
 def constant(value: Any, src: Any = None) -> Abstract:
     """The abstract value of a constant: numbers are known, tuples go element-wise."""
     kind = type(value)
+    if kind in _OPAQUE:
+        return AVal(None, value, src=src)
     if kind in _PYTHON:
         if kind is int and not -(2**63) <= value < 2**64:
             return static(value, src)

@@ -57,6 +57,7 @@ class Spec:
         self.cells: dict[str, Any] = {}  # free variable -> abstract cell, for nested functions
         self.result: Abstract | None = None  # None until some path returns
         self.values: dict[Any, Abstract] = {}
+        self.constants: dict[int, Abstract] = {}  # of constant operands, by identity
         self.actions: dict[Any, Any] = {}  # Op -> Action
         self.edges: set[Any] = set()  #      feasible edges
         self.order: list[int] = []  #        feasible blocks in reverse postorder
