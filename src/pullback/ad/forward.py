@@ -269,10 +269,11 @@ class _Forward:
         y = op.result
         if is_scalar(y.type) and registry.scalar(op.callee) is not None:
             total: Operand | None = None
+            fresh = len(self.b.block.ops)
             for term in self._terms(op):
                 total = term if total is None else self.b.call(operator.add, total, term)
             dot = Const(kinds.zero(y.type)) if total is None else total
-            self._define(self.twin[y], self._project(dot, y.type))
+            self._define(self.twin[y], self._project(dot, y.type), fresh)
             return
         rule = registry.array(op.callee)
         if rule is None:
@@ -321,16 +322,14 @@ class _Forward:
             return d
         return self.b.call(prims.cast, want, d)
 
-    def _define(self, v: Value, x: Operand) -> None:
-        """Make ``v`` the value of ``x``."""
-        for op in reversed(self.b.block.ops):
-            if op.result is x:
-                op.result = v
-                if not any(o.kind == CALL and x in o.args for o in self.b.block.ops):
-                    return
-                op.result = x  # type: ignore[assignment]
-                break
-        self.b.append(Op(CALL, v, (Const(operator.pos), x), None, self.b.loc))
+    def _define(self, v: Value, x: Operand, fresh: int) -> None:
+        """Make ``v`` the value of ``x``: its own result if it is the last of the operations from
+        ``fresh`` on, else a copy."""
+        ops = self.b.block.ops
+        if len(ops) > fresh and ops[-1].result is x:
+            ops[-1].result = v
+        else:
+            self.b.append(Op(CALL, v, (Const(operator.pos), x), None, self.b.loc))
 
     def _results(self, blocks: list[Block]) -> tuple[list[Any], list[int]]:
         kinds_, seeded = [], []
