@@ -151,7 +151,7 @@ class CheckFailed(PullbackError, AssertionError):
     code = "PB402"
 
 
-class SignatureMismatch(PullbackError, TypeError):
-    """A callable bound to types was called with others."""
+class UnknownOption(PullbackError, ValueError):
+    """An engine, an option or a mode that does not exist."""
 
     code = "PB403"

@@ -1,0 +1,175 @@
+"""What all operators have in common: a function, options, and a plan for each tuple of types.
+
+An operator object takes the place of the function in a user's program: it has its name, signature
+and documentation, can be pickled and used from several threads, and binds as a method does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..ad.compile import Options
+from . import flats, options
+from .arguments import Opaque, Target, target_of
+from .flats import Prepared, call_key
+from .status import compiling
+
+MANY = 512
+"""More plans than this in one operator are thrown away: its calls do not repeat types."""
+
+
+class Call(NamedTuple):
+    """A call whose arguments are bound. ``given``: which parameters the caller gave."""
+
+    target: Target
+    values: tuple[Any, ...]
+    given: tuple[bool, ...]
+
+
+class Plan:
+    """How an operator runs on arguments of certain types. ``run`` gets the values of the parameters
+    and the leaves of them and of what was captured."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.prepared = prepared
+
+    def run(self, leaves: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
+        raise NotImplementedError
+
+
+class Operator:
+    """Base of the operator objects. ``settings`` are the keyword arguments that make another."""
+
+    def __init__(
+        self, f: Callable[..., Any], engine: str, options_: Mapping[str, Any], **settings: Any
+    ) -> None:
+        self.f, self.engine, self.options = f, engine, dict(options_)
+        self.settings = settings
+        self.resolved: Options = options.resolve(engine, options_)
+        self.target = target_of(f)
+        self.plans: dict[Any, Plan] = {}
+        self.function = getattr(self.target, "function", None)
+        self.plain = getattr(self.target, "plain", -1)
+        self.__wrapped__ = f
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            if isinstance(value := getattr(f, name, None), str):
+                setattr(self, name, value)
+
+    # -- calling -------------------------------------------------------------------------------
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) == self.plain:
+            plan = self.plans.get(call_key(args))
+            if plan is not None:
+                leaves = plan.prepared.leaves(self.function, args)
+                if leaves is not None:
+                    return plan.run(leaves, args)
+        call = self.bind(args, kwargs)
+        plan, leaves = self.plan(call)
+        return plan.run(leaves, call.values)
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+        target = self.target
+        if isinstance(target, Opaque):
+            target = target.target(args, kwargs)
+        if not kwargs and len(args) == target.plain:
+            return Call(target, args, (True,) * len(args))
+        return Call(target, *target.bind(args, kwargs))
+
+    def plan(self, call: Call) -> tuple[Any, tuple[Any, ...]]:
+        """The plan for a call, and its checked leaves. Plans are shared by operators alike."""
+        key = call_key(call.values)
+        if not (len(call.values) == self.plain and all(call.given)):
+            key = key, call.given, call.target.key
+        plan = self.plans.get(key)
+        function = call.target.function
+        if plan is not None:
+            found = plan.prepared.leaves(function, call.values)
+            if found is not None:
+                return plan, found
+        with compiling(self.describe(call.values)):
+            prepared = flats.prepare(call.target, call.values)
+            found = prepared.leaves(function, call.values)
+            assert found is not None
+            plan = self.make(prepared, call)
+        if len(self.plans) >= MANY:
+            self.plans.clear()
+        self.plans[key] = plan
+        return plan, found
+
+    def make(self, prepared: Prepared, call: Call) -> Plan:
+        raise NotImplementedError
+
+    # -- what it looks like --------------------------------------------------------------------
+    def describe(self, values: Sequence[Any]) -> str:
+        """What is compiled, for the status line."""
+        name = getattr(self.f, "__name__", repr(self.f))
+        return f"{type(self).__name__.lower()} of {name}({', '.join(map(_shape, values))})"
+
+    def __repr__(self) -> str:
+        name = getattr(self.f, "__qualname__", None) or repr(self.f)
+        shown = "".join(f", {k}={v!r}" for k, v in self.settings.items())
+        return f"<pullback.{self.maker().__name__}({name}{shown})>"
+
+    @classmethod
+    def maker(cls) -> Callable[..., Any]:
+        """The public function that makes such operators."""
+        raise NotImplementedError
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.f)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        if _found_by_name(self):
+            return self.__qualname__
+        settings = {**self.settings, "engine": self.engine, "options": self.options}
+        return _remake, (type(self).maker(), self.f, settings)
+
+
+def _remake(maker: Callable[..., Any], f: Any, settings: dict[str, Any]) -> Any:
+    return maker(f, **settings)
+
+
+def _found_by_name(op: Operator) -> bool:
+    """Whether the operator has taken the place of its function in the module (a decorator)."""
+    found: Any = sys.modules.get(getattr(op, "__module__", ""))
+    try:
+        for part in op.__qualname__.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        return False
+    return found is op
+
+
+def _shape(x: Any) -> str:
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        return type(x).__name__
+    shape = getattr(x, "shape", ())
+    return f"{dtype}[{', '.join(map(str, shape))}]" if shape else str(dtype)
+
+
+_shared: WeakKeyDictionary[Any, dict[Any, dict[Any, Plan]]] = WeakKeyDictionary()
+
+
+def shared_plans(f: Any, key: Any) -> dict[Any, Plan]:
+    """The plans of operators that live for one call only, kept as long as ``f``."""
+    try:
+        return _shared.setdefault(f, {}).setdefault(key, {})
+    except TypeError:  # not hashable, or without weak references
+        return {}
+
+
+def decorator(make: Callable[..., Any], f: Any, **settings: Any) -> Any:
+    """``make(f)``, or a decorator if no function is given yet."""
+    if f is None:
+        return lambda function: make(function, **settings)
+    return make(f, **settings)
