@@ -14,6 +14,7 @@ from typing import Any
 
 from numba import typeof, types
 from numba.core import cgutils
+from numba.core.errors import NumbaError
 
 from ..errors import InvalidIR, TypingError
 from ..ir.core import (
@@ -48,7 +49,7 @@ CONVERSIONS = {
     builtins.bool: types.boolean,
     builtins.complex: types.complex128,
 }
-PYTHON_NAMES = {builtins.abs: operator.abs, builtins.pow: operator.pow}
+NUMBA_NAMES = {operator.abs: builtins.abs, builtins.pow: operator.pow}
 _signatures: dict[Any, Any] = {}
 
 
@@ -266,13 +267,18 @@ class Body:
 
     def _numba(self, op: Op, typed: Sequence[Typed]) -> Typed:
         """A call of something that Numba knows, by its own implementation."""
-        callee = PYTHON_NAMES.get(op.callee, op.callee)
+        callee = NUMBA_NAMES.get(op.callee, op.callee)
         kinds = [t for t, _ in typed]
         if callee is operator.pow and isinstance(op.posargs[1], Const):
             exponent = op.posargs[1].value
             if type(exponent) is int:
                 kinds[1] = types.literal(exponent)
         fnty, sig = self._resolve(op, callee, tuple(kinds))
+        rest = sig.args[-1] if sig.args else None
+        if isinstance(rest, types.StarArgTuple | types.StarArgUniTuple):  # f(first, *rest)
+            first = len(sig.args) - 1
+            parts = [self.as_type(x, t) for x, t in zip(typed[first:], rest, strict=True)]
+            typed = [*typed[:first], (rest, self.cx.make_tuple(self.b, rest, parts))]
         values = [self.as_type(x, plain(t)) for x, t in zip(typed, sig.args, strict=True)]
         result = self.cx.get_function(fnty, sig)(self.b, values)
         return plain(sig.return_type), result
@@ -281,8 +287,11 @@ class Body:
         key = callee, kinds
         if key not in _signatures:
             typing = self.cx.typing_context
-            fnty = typing.resolve_value_type(callee)
-            sig = typing.resolve_function_type(fnty, kinds, {})
+            try:
+                fnty = typing.resolve_value_type(callee)
+                sig = typing.resolve_function_type(fnty, kinds, {})
+            except (NumbaError, ValueError) as e:
+                raise self._untyped(op, kinds) from e
             if sig is None:
                 raise self._untyped(op, kinds)
             if not isinstance(callee, type(operator.add)):  # only builtins are sure to last

@@ -34,6 +34,7 @@ _units = itertools.count(1)
 class Compiled:
     """A compiled function: call it with the IR's parameters, the tape left out.
 
+    The arguments must have the types ``argtypes``: what holds of rank and layout is not checked.
     ``run`` is the same on memory that the caller keeps."""
 
     def __init__(self, entry: Any, library: Any, sig: tuple[Any, ...], name: str) -> None:

@@ -43,6 +43,16 @@ def slogdet(a: Array) -> tuple[Any, Any]:
     return sign, logdet
 
 
+def logabsdet(a: Array) -> Any:
+    """log |det| of a (n, n): the second part of `slogdet`, alone a scalar; -inf if a is singular."""
+    return np.linalg.slogdet(a)[1]
+
+
+def detsign(a: Array) -> Any:
+    """det / |det| of a (n, n): the first part of `slogdet`; zero if a is singular."""
+    return np.linalg.slogdet(a)[0]
+
+
 def cholesky(a: Array) -> Array:
     """The lower triangular L (n, n) with ``L @ L.conj().T == a``, zeros above, in C order. Only the
     lower triangle of a is read. LinAlgError unless a is positive definite."""

@@ -213,9 +213,9 @@ def _cholesky(n: int) -> Any:
             free(cx, b, out)
             frame.fail()
         zero = ir.Constant(out.data.type.pointee, None)
-        with cgutils.loop_nest(b, [size, size], I64) as (row, column):
-            with b.if_then(b.icmp_signed("<", row, column)):
-                b.store(zero, element_pointer(cx, b, out, [row, column]))
+        with cgutils.loop_nest(b, [size, size], I64) as at:
+            place = element_pointer(cx, b, out, at)
+            b.store(b.select(b.icmp_signed("<", *at), zero, b.load(place)), place)
         return out.value
 
     return square_typer(lambda dtype: array_type(dtype, 2, "C")), codegen
@@ -288,3 +288,19 @@ def _slogdet(n: int) -> Any:
         return types.Tuple((dtype, getattr(dtype, "underlying_float", dtype)))
 
     return square_typer(pair), codegen
+
+
+@native(p.logabsdet, fails=True)
+def _logabsdet(n: int) -> Any:
+    def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
+        return sign_and_log(frame, b, sig, args, sig.args[0].dtype)[1]
+
+    return square_typer(lambda dtype: getattr(dtype, "underlying_float", dtype)), codegen
+
+
+@native(p.detsign, fails=True)
+def _detsign(n: int) -> Any:
+    def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
+        return sign_and_log(frame, b, sig, args, sig.return_type)[0]
+
+    return square_typer(plain), codegen

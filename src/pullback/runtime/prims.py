@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .linalg import cholesky, det, inv, matmul, slogdet, solve
+from .linalg import cholesky, det, detsign, inv, logabsdet, matmul, slogdet, solve
 from .tape import Tape, tape_at
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "real", "imag", "pydiv", "pyfloordiv", "pymod", "select", "cast", "pack",
     "record", "unrecord", "poke", "peek", "nbytes_of", "heap_empty", "heap_zeros",
     "heap_zeros_like", "heap_own", "assign", "accumulate", "null",
-    "matmul", "solve", "inv", "det", "slogdet", "cholesky",
+    "matmul", "solve", "inv", "det", "slogdet", "logabsdet", "detsign", "cholesky",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
@@ -245,8 +245,11 @@ def select(c: Any, a: Any, b: Any) -> Any:
 def cast(type: Any, x: Any) -> Any:
     """The scalar ``x`` as ``type``, a scalar type named as NumPy names it ("float32"); floats are
     truncated to integers, and go to NumPy scalars (division by zero then gives inf, as natively).
+    An array type says less of an array's layout: the array itself.
 
     TypeError from complex to real."""
+    if hasattr(type, "layout"):
+        return x
     name = str(type)
     if name in ("bool", "int64"):
         return (bool if name == "bool" else int)(x)
