@@ -25,7 +25,14 @@ Root = Value  # a root is named by the value that first holds it
 
 
 def is_view(op: Op) -> bool:
-    return op.is_call(*VIEWS)
+    """Whether the result is the memory of an operand; a cast of an array only changes what is known
+    of its layout."""
+    return op.is_call(*VIEWS) or (op.is_call(prims.cast) and is_array(op.result.type))
+
+
+def base(op: Op) -> int:
+    """The position in ``op.args`` of what a view is of."""
+    return 2 if op.is_call(prims.cast) else 1
 
 
 class Roots:
@@ -62,7 +69,7 @@ class Roots:
                 elif op.kind == SLOTGET:
                     flows[op.result].append(op.attr)
                 elif is_view(op):
-                    flows[op.result].append(op.args[1])  # type: ignore[arg-type]
+                    flows[op.result].append(op.args[base(op)])  # type: ignore[arg-type]
                 elif op.is_call(prims.overlap_copy):
                     self.of[op.result] = frozenset([op.result])
                     flows[op.result].append(op.args[1])  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ from ..runtime import prims
 from .activity import Activity
 from .calls import Pair, is_outlined
 from .kinds import is_active_array, is_array
-from .roots import is_view
+from .roots import base, is_view
 
 ON_HEAP = {
     prims.empty: prims.heap_empty,
@@ -120,7 +120,8 @@ class Shadows:
             slot = self.slots.setdefault(op.attr, Slot(f"d{op.attr.name}", op.attr.type))
             return Op(SLOTGET, self.of[x], (), slot, op.loc)
         if is_view(op):
-            args = (op.fn, self.of[op.args[1]], *op.args[2:])  # type: ignore[index]
+            k = base(op)
+            args = (*op.args[:k], self.of[op.args[k]], *op.args[k + 1 :])  # type: ignore[index]
             return Op(op.kind, self.of[x], args, op.attr, op.loc)
         if op.is_call(operator.getitem):
             return self._call_part(op)
