@@ -75,7 +75,7 @@ _PRIMS: dict[Any, Effect] = {
     **dict.fromkeys(_named(prims, "load peek contiguous overlap_copy"), READ),
     **dict.fromkeys(_named(prims, "own matmul"), READ | ALLOC),
     **dict.fromkeys(_named(prims, "solve inv cholesky"), READ | ALLOC | RAISE),
-    **dict.fromkeys(_named(prims, "det slogdet"), READ | RAISE),
+    **dict.fromkeys(_named(prims, "det slogdet logabsdet detsign"), READ | RAISE),
     **dict.fromkeys(_named(prims, "store poke record unrecord"), WRITE),
     **dict.fromkeys(_named(prims, "empty zeros heap_empty heap_zeros same_layout_zeros"), ALLOC),
 }
@@ -91,8 +91,8 @@ _SCALAR_FUNCTIONS = {
 
 
 def effects(op: Op) -> Effect:
-    """What ``op`` may do. Allocation of an array counts as not raising: nobody who asks for -1
-    elements and does not use them is told."""
+    """What ``op`` may do. Allocation of an array counts as not raising; whoever wants to remove one
+    sees to it that its dimensions are not negative."""
     if op.kind != CALL:
         return _STRUCTURAL[op.kind]
     callee = op.callee
@@ -136,7 +136,7 @@ def speculable(op: Op) -> bool:
 
 _TOTAL = {
     *_named(operator, "add sub mul neg pos not_ lt le eq ne gt ge iadd isub imul"),
-    *_named(prims, "wrap dim subview transpose real_view imag_view real imag select"),
+    *_named(prims, "wrap dim transpose real_view imag_view real imag select"),
 }
 """Never raises on numbers, whatever they are."""
 
@@ -178,7 +178,11 @@ def _cannot_raise(op: Op) -> bool:
     """Whether the operands show that a primitive that may raise does not."""
     step = {prims.slice_start: 2, prims.slice_count: 3}.get(op.callee)
     if step is not None:
-        return isinstance(op.args[step], Const) and op.args[step].value != 0
+        return _nonzero(op.args[step])
     if op.is_call(prims.pydiv, prims.pyfloordiv, prims.pymod):
-        return isinstance(op.args[2], Const) and op.args[2].value != 0
+        return _nonzero(op.args[2])
     return False
+
+
+def _nonzero(x: Operand) -> bool:
+    return isinstance(x, Const) and bool(x.value != 0)
