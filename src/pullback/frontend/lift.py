@@ -35,10 +35,13 @@ _FRAME_READERS = ("locals", "vars", "dir", "eval", "exec")
 _CLEANUP = {"SWAP", "POP_TOP", "STORE_FAST", "STORE_FAST_STORE_FAST", "RERAISE"}
 
 
-@lru_cache(maxsize=1)
 def table() -> Table:
     """The handlers of instructions of the running version."""
-    version = sys.version_info[:2]
+    return _table(sys.version_info[:2])
+
+
+@lru_cache(maxsize=1)
+def _table(version: tuple[int, int]) -> Table:
     if version not in VERSIONS:
         raise UnsupportedPython(
             f"Python {version[0]}.{version[1]} is not supported",
