@@ -6,6 +6,8 @@ from . import (  # noqa: F401  (they register)
     extrema,
     indexing,
     join,
+    linalg,
+    products,
     reduce,
     scan,
     shape,
