@@ -119,7 +119,7 @@ def _hvp(
     n = len(flat.ir.args)
     shadows = [True] * len(built.shadowed)
     seeds = [False] * len(built.seeded)
-    push = forward(combined, [False, *active, *shadows, *seeds], tape=combined.args[0])
+    push = forward(combined, [False, *active, *shadows, *seeds], tapes=combined.args[:1])
     assert len(combined.args) == 1 + n + len(shadows) + len(seeds)
     ir = clean(push.ir)
     call = _executable(ir, options, flat)

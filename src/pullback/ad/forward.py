@@ -69,22 +69,22 @@ class Pushforward:
     results: list[Any]
 
 
-def forward(source: IR, active: Sequence[bool], tape: Value | None = None) -> Pushforward:
+def forward(source: IR, active: Sequence[bool], tapes: Sequence[Value] = ()) -> Pushforward:
     """The pushforward of ``source`` (flat typed IR, not changed) by its ``active`` arguments, and by
-    its ``tape`` if it has one."""
+    its ``tapes`` if it has any."""
     ir, env = source.copy_with_map()
-    return _Forward(ir, active, None if tape is None else env[tape]).run()
+    return _Forward(ir, active, [env[t] for t in tapes]).run()
 
 
 class _Forward:
-    def __init__(self, ir: IR, active: Sequence[bool], tape: Value | None) -> None:
+    def __init__(self, ir: IR, active: Sequence[bool], tapes: Sequence[Value]) -> None:
         self.ir = ir
         self.args = list(ir.args)
         self.roots = Roots(ir)
         chosen = [a for a, on in zip(self.args, active) if on and kinds.carries(a.type)]
         self.activity = Activity(ir, self.roots, chosen, useful_args=chosen)
         self.addresses, self.address_slots = _addresses(ir)
-        self.tapes = set() if tape is None else {tape}
+        self.tapes = set(tapes)
         self.twin: dict[Value, Value] = {}
         self.slots: dict[Slot, Slot] = {}
         self.calls: dict[Value, Any] = {}  # tuple of an outlined call -> its callee

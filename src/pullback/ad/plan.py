@@ -278,10 +278,8 @@ def _cost(
     ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool, saves: Collection[Op]
 ) -> float:
     chooser = _trial(ir, primal, roots, s, split, saves)
-    taped = sum(
-        _weight(s, s.home[v]) for v, how in chooser.sources.items() if how is Source.TAPE
-    )
-    return taped + sum(_weight(s, s.home[op.result]) for op in saves)
+    taped = sum(chooser._taped(v) for v, how in chooser.sources.items() if how is Source.TAPE)
+    return taped + sum(8 * _weight(s, s.home[op.result]) for op in saves)
 
 
 def _weight(s: Structure, block: int) -> float:
@@ -408,12 +406,12 @@ class Chooser:
             return Source.TAPE
         if self._induction(v):
             return Source.COUNT
-        if v in self.formulas and self._all_free(self._bounds(v)):
+        if v in self.formulas and self._pays(v, self._bounds(v)):
             return Source.COUNT
         op = self.definition.get(v)
         if op is None or not self.evaluable(op, self.points[v]):
             return Source.TAPE
-        return Source.AGAIN if self._all_free(op.args) else Source.TAPE
+        return Source.AGAIN if self._pays(v, op.args[1:]) else Source.TAPE
 
     def evaluable(self, op: Op, points: list[Point]) -> bool:
         """Whether the operation itself may be evaluated again at the mirrors of the points."""
@@ -444,25 +442,32 @@ class Chooser:
     def _induction(self, v: Value) -> bool:
         return v in self.inductions and (self.trial or self.inductions[v] in self.plan.counter)
 
-    def _all_free(self, operands: tuple[Operand, ...]) -> bool:
-        """Whether evaluating again from these ends in values that have a source anyway."""
-        budget = [12]
-        return all(self._free(x, budget) for x in operands)
-
-    def _free(self, v: Operand, budget: list[int]) -> bool:
+    def _price(self, v: Operand, budget: list[int]) -> float:
+        """What it takes to have ``v`` as well: bytes to be taped, times how often."""
         if not isinstance(v, Value) or v in self.direct or v in self.sources:
-            return True
+            return 0.0
         if self.s.region(v) is None and not self.plan.split:
-            return True
+            return 0.0
         if v in self.s.ir.args and is_array(v.type):
-            return True
+            return 0.0
         if v in self.counters or self._induction(v):
-            return True
+            return 0.0
         op = self.definition.get(v)
         budget[0] -= 1
         if op is None or budget[0] < 0 or not self.evaluable(op, self.points[v]):
-            return False
-        return all(self._free(a, budget) for a in op.args)
+            return self._taped(v)
+        return min(self._taped(v), sum(self._price(a, budget) for a in op.args[1:]))
+
+    def _taped(self, v: Value) -> float:
+        return prims.nbytes_of(v.type) * _weight(self.s, self.s.home[v])
+
+    def _pays(self, v: Value, operands: tuple[Operand, ...]) -> bool:
+        """Whether computing ``v`` from these asks for less than storing it."""
+        budget = [12]
+        return sum(self._price(x, budget) for x in operands) < self._taped(v)
+
+    def _induction(self, v: Value) -> bool:
+        return v in self.inductions and (self.trial or self.inductions[v] in self.plan.counter)
 
 
 EXPENSIVE_MODULES = ("math", "cmath", "numpy")

@@ -134,6 +134,8 @@ class Reverse:
             return self._counted(v)
         op = self.definition[v]
         args = tuple(self.recover(a) for a in op.args)
+        if op.is_call(prims.index):  # it was in range the first time
+            return self.b.call(prims.wrap, *args[1:3], type=v.type)
         new = Op(op.kind, self.out.value(v.name, v.type), args, op.attr, self.b.loc)
         return self.b.append(new)
 
