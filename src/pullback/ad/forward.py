@@ -162,7 +162,10 @@ class _Forward:
         if op.is_call(*ALIKE, *MAKERS) or is_view(op) or op.kind in (SLOTGET, SLOTSET):
             self.b.append(op)
             self._alike(op)
-        elif op.is_call(prims.load, prims.store, prims.record, prims.unrecord, *IN_PLACE):
+        elif op.is_call(prims.unrecord):  # the last record first: both may be on one tape
+            self._record(op)
+            self.b.append(op)
+        elif op.is_call(prims.load, prims.store, prims.record, *IN_PLACE):
             self.b.append(op)
             self._memory(op)
         elif op.is_call(prims.peek, prims.poke):
@@ -241,9 +244,8 @@ class _Forward:
             if x in self.twin:  # type: ignore[operator]
                 element = type_of(x).dtype
                 self.b.call(prims.store, self.twin[x], self.tangent(v, element), *idx)  # type: ignore[index]
-        elif op.is_call(prims.record, prims.unrecord):
-            args = (op.fn, *(self._array_twin(a) for a in op.args[1:]))
-            self.b.append(Op(CALL, self.twin[op.result], args, None, op.loc))
+        elif op.is_call(prims.record):
+            self._record(op)
         else:
             dst, src = op.args[1:]
             if dst in self.twin:  # type: ignore[operator]
@@ -251,6 +253,10 @@ class _Forward:
                     self.b.call(op.callee, self.twin[dst], self.twin[src])  # type: ignore[index]
                 elif op.is_call(prims.assign):
                     self.b.call(op.callee, self.twin[dst], self.b.call(prims.same_layout_zeros, src))  # type: ignore[index]
+
+    def _record(self, op: Op) -> None:
+        args = (op.fn, *(self._array_twin(a) for a in op.args[1:]))
+        self.b.append(Op(CALL, self.twin[op.result], args, None, op.loc))
 
     def _tape(self, op: Op) -> None:
         if op.is_call(prims.poke):

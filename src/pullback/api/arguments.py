@@ -153,8 +153,10 @@ def target_of(f: Any) -> Target | Opaque:
     """What is behind a callable. NotLiftable if it is none."""
     if isinstance(f, functools.partial):
         inner = target_of(f.func)
-        return inner.with_bound(f) if isinstance(inner, Opaque) else Target(
-            inner.function, (*inner.prefix, *f.args), {**inner.keywords, **f.keywords}
+        return (
+            inner.with_bound(f)
+            if isinstance(inner, Opaque)
+            else Target(inner.function, (*inner.prefix, *f.args), {**inner.keywords, **f.keywords})
         )
     if isinstance(f, MethodType):
         inner = target_of(f.__func__)
@@ -165,9 +167,7 @@ def target_of(f: Any) -> Target | Opaque:
     if isinstance(python_function(f), FunctionType):
         return Target(f)
     if not callable(f):
-        raise NotLiftable(
-            f"a {type(f).__name__} is no function", hint="Pass the function first."
-        )
+        raise NotLiftable(f"a {type(f).__name__} is no function", hint="Pass the function first.")
     call = type(f).__call__
     if isinstance(python_function(call), FunctionType) and not isinstance(f, type):
         return Target(call, (f,))
@@ -185,7 +185,9 @@ class Opaque:
     """A callable without Python code of its own: a Python function that calls it stands for it, one
     for each shape of call."""
 
-    def __init__(self, f: Any, args: tuple[Any, ...] = (), keywords: Mapping[str, Any] = {}) -> None:
+    def __init__(
+        self, f: Any, args: tuple[Any, ...] = (), keywords: Mapping[str, Any] = {}
+    ) -> None:
         self.f, self.args, self.keywords = f, args, dict(keywords)
 
     def with_bound(self, p: functools.partial[Any]) -> Opaque:
@@ -308,6 +310,4 @@ def check_differentiable(argument: Argument, tree: Tree, value: Any, loc: Any) -
 
 def names_of(target: Target, trees: Sequence[Tree]) -> list[str]:
     """What the leaves of all parameters are called."""
-    return [
-        spell(name, path) for name, tree in zip(target.names, trees) for path, _ in paths(tree)
-    ]
+    return [spell(name, path) for name, tree in zip(target.names, trees) for path, _ in paths(tree)]

@@ -101,7 +101,8 @@ class Prepared:
     """A flat function and how a call gets at its entry parameters.
 
     ``types``: of the entry parameters; ``names``: what a user calls them; ``arrays`` and
-    ``written``: positions of the arrays, and of those that the function writes to."""
+    ``written``: positions of the arrays, and of those that the function writes to; ``from_args``:
+    for each leaf of the result the parameter that it is or is a view of."""
 
     def __init__(self, target: Target, trees: tuple[Tree, ...], flattened: Flat) -> None:
         self.flat, self.trees, self.target_key = flattened, trees, target.key
@@ -112,7 +113,7 @@ class Prepared:
         self.names += [_captured_name(h) for h in flattened.hidden]
         self.arrays = [i for i, t in enumerate(self.types) if is_array(t)]
         self.dtypes = [(i, _dtype(self.types[i])) for i in self.arrays]
-        self.written = _written(flattened)
+        self.written, self.from_args = _memory(flattened)
         self.framed = any(_has_static(t) for t in trees)
         self.capture = _capturer(target, flattened.hidden, flattened.statics)
         self.get = self._getter()
@@ -227,13 +228,17 @@ def _captured_name(h: Hidden) -> str:
     return f"captured {h.name}"
 
 
-def _written(flattened: Flat) -> list[int]:
+def _memory(flattened: Flat) -> tuple[list[int], list[int | None]]:
+    """The entry parameters that are written to, and for each leaf of the result the one that it is
+    or is a view of."""
+    from ..ad.build import _argument_of, _results
     from ..ad.build import _written as written
     from ..ad.roots import Roots
 
     ir = flattened.ir
-    args = list(ir.args)
-    return [args.index(a) for a in written(ir, Roots(ir), args)]
+    args, roots = list(ir.args), Roots(ir)
+    hit = [args.index(a) for a in written(ir, roots, args)]
+    return hit, [_argument_of(r, roots, args) for r in _results(ir)]
 
 
 # -- what was captured -----------------------------------------------------------------------------
@@ -249,10 +254,7 @@ def _capturer(
         f"{_expression(s.place, scope, target)} is {_name(s.value.value, scope)}" for s in statics
     )
     exec(
-        "def captured(f):\n"
-        f"    return ({hidden_code})\n"
-        "def same(f):\n"
-        f"    return {same or True}\n",
+        f"def captured(f):\n    return ({hidden_code})\ndef same(f):\n    return {same or True}\n",
         scope,
     )
     captured, same = scope["captured"], scope["same"]

@@ -213,9 +213,7 @@ def _cure(tree: Tree, has_aux: bool) -> str:
 class GradientPlan(Plan):
     """Calls the combined kernel: ``(*args, *shadows, *seeds) -> (*results, *cotangents)``."""
 
-    def __init__(
-        self, op: Gradient, prepared: Prepared, aim: Aim, wanted: list[bool]
-    ) -> None:
+    def __init__(self, op: Gradient, prepared: Prepared, aim: Aim, wanted: list[bool]) -> None:
         super().__init__(prepared)
         kernel = kernels.gradient(prepared.flat, aim.active, wanted, options=op.resolved)
         built = kernel.built
@@ -249,9 +247,7 @@ def seed_of(t: Any) -> Any:
 def _recipe(prepared: Prepared, aim: Aim, built: Any, n: int) -> list[Any]:
     """For each leaf of the arguments, a function that finds its gradient among (leaves, shadows,
     what the kernel returned)."""
-    return [
-        part_of(p, prepared.types[p], built.shadowed, built.scalars, n) for p in aim.leaves
-    ]
+    return [part_of(p, prepared.types[p], built.shadowed, built.scalars, n) for p in aim.leaves]
 
 
 def part_of(p: int, t: Any, shadowed: list[int], scalars: list[int], n: int) -> Any:

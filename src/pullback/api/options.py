@@ -27,7 +27,8 @@ def resolve(engine: str, options: Mapping[str, Any]) -> Options:
     for name, allowed in CHOICES.items():
         if name in options and options[name] not in allowed:
             raise UnknownOption(
-                f"option {name!r} cannot be {options[name]!r}", hint=f"Choose from {_list(allowed)}."
+                f"option {name!r} cannot be {options[name]!r}",
+                hint=f"Choose from {_list(allowed)}.",
             )
     return Options(**options)
 

@@ -12,26 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from ..ad import compile as kernels
-from ..errors import CotangentMismatch
-from ..typing_ import ATuple
 from .flats import Prepared
 from .gradient import Aim, part_of
 from .invoke import Arena, Results, twin
+from .match import match, shown
 from .operator import Call, Operator, Plan, shared_plans
-from .tree import (
-    Tree,
-    carries_any,
-    is_active_array,
-    is_active_scalar,
-    is_array,
-    kind_of,
-    leaves,
-    spell,
-    zeros_like,
-)
+from .tree import is_array, zeros_like
 
 
 def vjp(
@@ -126,7 +114,7 @@ class Pullback:
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         plan = self._plan
         results = plan.results
-        given = match(results.tree, cotangent, results.types, self._shapes, "cotangent")
+        given = match(results.tree, cotangent, results.types, self._shapes, "the cotangent")
         seeds = [given[k] for k in plan.built.seeded]
         with self._lock:
             self._rewind()
@@ -168,108 +156,3 @@ class Pullback:
 
     def _arrays(self) -> list[np.ndarray]:
         return [self._private[i] for i in self._plan.built.arrays]
-
-
-# -- cotangents and tangents -----------------------------------------------------------------------
-def shown(tree: Tree, shapes: Sequence[Any]) -> str:
-    """A structure in words."""
-    rest = iter(shapes)
-
-    def word(t: Tree) -> str:
-        if isinstance(t, ATuple):
-            return f"({', '.join(map(word, t.elements))}{',' * (len(t.elements) == 1)})"
-        if t.known:
-            return "None"
-        shape = next(rest)
-        if not (is_active_array(t.type) or is_active_scalar(t.type)):
-            return "None"
-        return kind_of(t.type) if shape is None else f"{t.type.dtype}{list(shape)}"
-
-    return word(tree)
-
-
-def match(
-    tree: Tree,
-    given: Any,
-    wanted: Sequence[Any],
-    shapes: Sequence[Any],
-    what: str,
-    optional: bool = False,
-    name: str = "",
-) -> list[Any]:
-    """The leaves of a cotangent or tangent, checked against those of the value: a number or array
-    each, None where the value has no derivative. ``optional``: None stands for zero too.
-
-    CotangentMismatch, saying where, if structure, shape or dtype differ."""
-    label = name or f"the {what}"
-    parts: list[Any] = []
-    _walk(tree, given, label, parts, what, optional)
-    found = []
-    for (at, x), t, shape in zip(parts, wanted, shapes):
-        found.append(_leaf(x, t, shape, at, what, optional))
-    return found
-
-
-def _walk(tree: Tree, x: Any, at: str, out: list[Any], what: str, optional: bool) -> None:
-    if isinstance(tree, ATuple):
-        if x is None and (optional or not carries_any(tree)):
-            out += [(at, None) for _ in leaves(tree)]
-            return
-        named = isinstance(x, dict)
-        if not isinstance(x, (tuple, dict)) or len(x) != len(tree.elements):
-            raise CotangentMismatch(
-                f"{at} is {_word(x)}, its value is a tuple of {len(tree.elements)}",
-                hint=f"Pass a tuple of {len(tree.elements)}.",
-            )
-        for i, (e, part) in enumerate(zip(tree.elements, x.values() if named else x)):
-            _walk(e, part, spell(at, (i,)), out, what, optional)
-    elif not tree.known:
-        out.append((at, x))
-
-
-def _leaf(x: Any, t: Any, shape: Any, at: str, what: str, optional: bool) -> Any:
-    if is_active_array(t):
-        return _array_leaf(x, t, shape, at, optional)
-    if not is_active_scalar(t):
-        return None
-    if x is None and optional:
-        return None
-    numbers = (int, float, np.floating, np.integer)
-    if isinstance(t, types.Complex):
-        numbers = (*numbers, complex, np.complexfloating)  # type: ignore[assignment]
-    if isinstance(x, np.ndarray) and x.ndim == 0:
-        x = x[()]
-    if isinstance(x, bool) or not isinstance(x, numbers):
-        raise CotangentMismatch(f"{at} is {_word(x)}, its value is a {kind_of(t)}")
-    return complex(x) if isinstance(t, types.Complex) else float(x)
-
-
-def _array_leaf(x: Any, t: Any, shape: tuple[int, ...], at: str, optional: bool) -> Any:
-    if x is None and optional:
-        return None
-    if t.ndim == 0 and isinstance(x, (int, float)) and not isinstance(x, bool):
-        x = np.array(x, str(t.dtype))
-    if not isinstance(x, np.ndarray):
-        if isinstance(x, np.generic) and t.ndim == 0:
-            x = np.asarray(x)
-        else:
-            raise CotangentMismatch(
-                f"{at} is {_word(x)}, its value an array of shape {shape}",
-                hint="Pass an array of that shape.",
-            )
-    if x.shape != shape:
-        raise CotangentMismatch(f"{at} has shape {x.shape}, its value {shape}")
-    if x.dtype != np.dtype(str(t.dtype)):
-        raise CotangentMismatch(
-            f"{at} has dtype {x.dtype}, its value {t.dtype}",
-            hint=f"Convert it with .astype(np.{t.dtype}).",
-        )
-    return np.asarray(x, order="F" if t.layout == "F" else "C" if t.layout == "C" else None)
-
-
-def _word(x: Any) -> str:
-    if isinstance(x, np.ndarray):
-        return f"an array of shape {x.shape}"
-    if isinstance(x, tuple):
-        return f"a tuple of {len(x)}"
-    return "None" if x is None else f"a {type(x).__name__}"
