@@ -17,6 +17,7 @@ from numba.core.typing.templates import _OverloadFunctionTemplate, _OverloadMeth
 def context() -> Any:
     """Numba's typing context for the CPU, loaded once."""
     ctx = cpu_target.typing_context
+    cpu_target.target_context.refresh()  # loads what implements NumPy
     ctx.refresh()
     return ctx
 
@@ -69,6 +70,15 @@ def overload_body(
             if found is not None:
                 return found
     return None
+
+
+def has_overload(callee: Any) -> bool:
+    """Whether an @overload implements ``callee``."""
+    try:
+        templates = getattr(function_type(callee), "templates", ())
+    except (errors.NumbaError, ValueError):
+        return False
+    return any(issubclass(t, _OverloadFunctionTemplate) for t in templates)
 
 
 def overload_method_body(

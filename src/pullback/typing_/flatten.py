@@ -59,7 +59,9 @@ class Unreachable(Exception):
 
 def _operand(form: Form) -> Operand:
     """A form as one operand: a product of constants is a constant."""
-    return Const(tuple(_operand(x).value for x in form)) if isinstance(form, tuple) else form
+    if isinstance(form, tuple) and all(isinstance(x, (Const, tuple)) for x in form):
+        return Const(tuple(_operand(x).value for x in form))
+    return form
 
 
 class Emitter:

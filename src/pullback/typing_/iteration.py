@@ -11,6 +11,8 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..errors import TypingError
 from ..ir.core import (
     IR,
@@ -102,6 +104,14 @@ def _item(source: Any, expr: str, k: str) -> str:
         if source.cls is reversed:
             inner = _part(source, expr, 0)
             return _item(*inner, f"({_count(*inner)} - 1 - {k})")
+        if source.cls is np.ndindex:
+            return _unravelled([f"part({expr}, {i})" for i in range(len(source.elements))], k)
+        if source.cls in (np.ndenumerate, np.nditer):
+            x, name = _part(source, expr, 0)
+            idx = _unravelled([f"dim({name}, {i})" for i in range(x.type.ndim)], k)
+            if source.cls is np.ndenumerate:
+                return f"({idx}, load({name}, {idx[1:-1]}))"
+            return f"subview({name}, {'i' * x.type.ndim!r}, {idx[1:-1]})"
     elif is_array(source.type) and source.type.ndim == 1:
         return f"load({expr}, {k})"
     elif is_array(source.type) and source.type.ndim > 1:
@@ -120,9 +130,24 @@ def _count(source: Any, expr: str) -> str:
         if source.cls is zip:
             counts = [_count(*_part(source, expr, i)) for i in range(len(source.elements))]
             return f"min({', '.join(counts)})" if len(counts) > 1 else (counts or ["0"])[0]
+        if source.cls is np.ndindex:
+            return " * ".join(f"part({expr}, {i})" for i in range(len(source.elements))) or "1"
+        if source.cls in (np.ndenumerate, np.nditer):
+            x, name = _part(source, expr, 0)
+            return " * ".join(f"dim({name}, {i})" for i in range(x.type.ndim)) or "1"
     elif is_array(source.type) and source.type.ndim > 0:
         return f"dim({expr}, 0)"
     raise not_iterable(source)
+
+
+def _unravelled(dims: list[str], k: str) -> str:
+    """The index, a tuple, of the element number ``k`` in C order."""
+    index = []
+    for axis in range(len(dims)):
+        below = " * ".join(dims[axis + 1 :])
+        at = f"{k} // ({below})" if below else k
+        index.append(f"{at} % {dims[axis]}" if axis else at)
+    return f"({''.join(i + ', ' for i in index)})"
 
 
 def not_iterable(source: Abstract) -> TypingError:

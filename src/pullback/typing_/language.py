@@ -231,7 +231,7 @@ def method(r: Any, c: Call) -> Action:
         if f is not None:
             inner.fn = static(f)
             return with_object(r.resolve(inner))
-        return with_object(r.numba_method(inner, name))
+        raise TypingError(f"the method {name!r} of an array is not known to compiled code")
     raise TypingError(f"{this!r} has no method {name!r}")
 
 
@@ -640,6 +640,35 @@ def _select(r: Any, c: Call) -> Action:
     wide = join(*(AVal(a.type, py=a.py) for a in choices))
     casts = (None, *(None if a.type == wide.type else wide.type for a in choices))
     return Leaf(scalars.Plan(prims.select, casts, wide.type, wide), c.args)
+
+
+def _any(xs: Any) -> bool:
+    for x in xs:
+        if x:
+            return True
+    return False
+
+
+def _all(xs: Any) -> bool:
+    for x in xs:
+        if not x:
+            return False
+    return True
+
+
+@handles(any, all)
+def _any_all(r: Any, c: Call) -> Action:
+    return r.enter(c, _any if c.fn.const is any else _all)  # type: ignore[no-any-return]
+
+
+@handles(np.ndindex, np.ndenumerate, np.nditer)
+def _positions(r: Any, c: Call) -> Action:
+    f, args = c.fn.const, c.args
+    if c.kw or (f is not np.ndindex and len(args) != 1):
+        raise TypingError(f"{f.__name__} with options")
+    if f is np.ndindex and len(args) == 1 and sequence(args[0]):
+        return Rearrange(ATuple(args[0].elements, f), lambda forms: forms[1])
+    return Rearrange(ATuple(args, f), lambda forms: forms[1:])
 
 
 # -- displays, unpacking, calls --------------------------------------------------------------------

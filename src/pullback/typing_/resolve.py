@@ -109,11 +109,11 @@ class Resolver:
         action = language.special_callable(self, c, f)
         if action is not None:
             return action
-        if isinstance(f, MethodType):
+        if isinstance(f, MethodType) and isinstance(f.__func__, FunctionType):
             return self.bound_method(c, f)
         if isinstance(f, functools.partial):
             return self.partial(c, f)
-        if isinstance(f, FunctionType) and not _numpy_function(f):
+        if isinstance(f, FunctionType) and not _left_to_numba(f):
             return self.enter(c, f, place=c.fn.src)
         if isinstance(f, Dispatcher):
             return self.dispatcher(c, f)
@@ -349,7 +349,8 @@ class Resolver:
         args = tuple(numba_type(a) for a in c.args)
         kws = {k: numba_type(a) for k, a in c.kw.items()}
         if None in args or None in kws.values():
-            raise TypingError(f"{_name(f)} is not known to compiled code")
+            shown = ", ".join(map(repr, c.all))
+            raise TypingError(f"{_name(f)}({shown}) is not known to compiled code")
         body = None
         if not registry.is_inactive(f) and not _random(f):
             body = ask.overload_body(f, args, kws)
@@ -464,10 +465,11 @@ def _element_cast(args: list[Any]) -> Any:
     return None if have == want else want
 
 
-def _numpy_function(f: Any) -> bool:
-    """Whether this Python function is NumPy's own and so is left to Numba or to bodies."""
-    module = str(getattr(f, "__module__", ""))
-    return module.split(".")[0] in ("numpy", "scipy")
+def _left_to_numba(f: Any) -> bool:
+    """Whether this Python function is left to bodies and Numba: one of NumPy's own, or a stub in
+    Numba's own code that an @overload implements."""
+    package = str(getattr(f, "__module__", "")).split(".")[0]
+    return package in ("numpy", "scipy") or (package == "numba" and ask.has_overload(f))
 
 
 def _random(f: Any) -> bool:
