@@ -151,9 +151,9 @@ def array_setitem(r: Any, c: Call) -> Action:
     assert isinstance(x, AVal)
     if not x.type.mutable:
         raise TypingError("a read-only array is written to", hint="pass a copy of it")
-    if is_array(v.type) and v.type.ndim and is_update(c):
-        return Known(NONE)
     steps = basic_steps(x.type.ndim, i)
+    if steps is not None and is_array(v.type) and v.type.ndim and is_update(c):
+        return Known(NONE)  # with an index that holds arrays, the update went to a copy
     if steps is not None and element_index(steps, x.type.ndim):
         if is_scalar(v.type):
             return r.enter(c, setter(steps, _checked(c)))
