@@ -11,7 +11,7 @@ import numpy as np
 from pullback.ad.build import Built, build
 from pullback.ad.compile import clean, prepared
 from pullback.ad.forward import forward
-from pullback.backend import lower
+from pullback.ad.compile import on_cpython as lower
 from pullback.ir.verify import verify
 from pullback.runtime.tape import Tape
 from pullback.typing_ import Flat, abstract_of, flat

@@ -17,7 +17,7 @@ import numpy as np
 from numba import types
 
 from ..errors import ActivityLost, NoDerivativeError
-from ..ir.core import CALL, Const, Op, Operand, Value
+from ..ir.core import CALL, IR, Const, Op, Operand, Value
 from ..rules import registry
 from ..runtime import prims
 from .activity import Activity, flowing
@@ -131,12 +131,30 @@ def _store_needs(op: Op, primal: Primal, out: Needs) -> None:
     if primal.activity.has_shadow(x):
         out.add(primal.shadows[x])
     elif primal.activity.active(v) and not is_active_array(x.type):  # type: ignore[union-attr]
-        raise ActivityLost(
-            f"an active value is stored in an array of {type_of(x).dtype}, which has no derivative",
-            loc=op.loc,
-            variable=getattr(x, "name", None),
-            hint="Make the array a float array, or mark the value with pb.stop_gradient.",
-        )
+        raise _lost(op, x)
+
+
+def check_losses(ir: IR, activity: Activity) -> None:
+    """Refuse to lose a derivative on the way through an integer array."""
+    casts = {op.result: op for op in ir.ops() if op.is_call(prims.cast)}
+    for op in ir.ops():
+        if not op.is_call(prims.store) or op.args[2] not in casts:
+            continue
+        x, v = op.args[1], casts[op.args[2]].args[2]  # type: ignore[index]
+        if is_active_array(type_of(x)) or not is_scalar(type_of(v)):
+            continue
+        if v in activity.varied:
+            raise _lost(op, x)
+
+
+def _lost(op: Op, x: Operand) -> ActivityLost:
+    return ActivityLost(
+        f"a value that is differentiated is stored in an array of {type_of(x).dtype}, "
+        "where its derivative is lost",
+        loc=op.loc,
+        variable=getattr(x, "name", None),
+        hint="Make the array a float array, or mark the value with pb.stop_gradient.",
+    )
 
 
 def _scalar_needs(op: Op, primal: Primal, out: Needs) -> None:
@@ -287,7 +305,7 @@ def _emit_call(op: Op, rev: Reverse) -> None:
             d = rev.take(r) if r is not None and rev.primal.activity.active(r) else None
             seeds.append(Const(rev.zero(t)) if d is None else d)
     handles = [rev.recover(x) for x in (*args, *shadows) if is_array(type_of(x))]
-    found = rev.b.call(pair.reverse, rev.tape, *handles, *seeds)
+    found = rev.b.call(pair.reverse, rev.tape, *handles, *seeds, type=pair.reverse.type)
     for k, i in enumerate(pair.scalars):
         if rev.primal.activity.active(args[i]):
             t = pair.callee.params[i]

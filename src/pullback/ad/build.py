@@ -27,7 +27,7 @@ from ..runtime import prims
 from . import kinds
 from .activity import Activity, returned
 from .calls import is_active_call, pair_of
-from .adjoint import Primal
+from .adjoint import Primal, check_losses
 from .kinds import is_active_array, is_array, is_scalar, type_of
 from .overlap import decide_copies
 from .plan import Plan, make_plan
@@ -88,7 +88,9 @@ def build(
     shadows = Shadows(ir, activity, tape, given, every=inner)
     _call_forward(ir, activity, shadows, naive)
     primal = Primal(activity, shadows, heaped)
-    plan = make_plan(ir, primal, roots, split=split, naive=naive)
+    check_losses(ir, activity)
+    outputs = [shadows.of[results[k]] for k in seeded if results[k] in shadows.of]  # type: ignore[index]
+    plan = make_plan(ir, primal, roots, outputs, split=split, naive=naive)
     records = Records(ir, plan, tape)
     ir.entry.params.insert(0, tape)
     built = Built(
@@ -228,6 +230,7 @@ def _call_forward(ir: IR, activity: Activity, shadows: Shadows, naive: bool) -> 
             extra = [shadows[op.posargs[i]] for i in pair.arrays]
             shadows.calls[op] = pair
             op.args = (Const(pair.forward), shadows.tape, *op.posargs, *extra)
+            op.result.type = pair.forward.type
 
 
 # -- preparing the primal --------------------------------------------------------------------------

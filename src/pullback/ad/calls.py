@@ -19,7 +19,9 @@ import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..ir.core import IR, Const, Op, Operand, Value
+from numba import types
+
+from ..ir.core import IR, Const, Op, Value
 from ..typing_.specialised import Flat, Specialised
 from . import kinds
 from .kinds import is_active_array, is_array, is_scalar
@@ -51,6 +53,11 @@ class DerivedCall(Specialised):
     """A Specialised that differentiation made. ``takes_tape``: its first argument is one."""
 
     takes_tape = True
+
+    @property
+    def type(self) -> Any:
+        """The type of the tuple that a call gives."""
+        return types.BaseTuple.from_types(self.result)
 
 
 @dataclass
@@ -121,6 +128,7 @@ def pushforward_of(callee: Specialised) -> DerivedCall:
         from .forward import forward
 
         ir = prepared(callee.flat)
-        done = forward(ir, [kinds.carries(a.type) for a in ir.args], tape=ir.args[0] if tape else None)
+        tapes = ir.args[:1] if tape else []
+        done = forward(ir, [kinds.carries(a.type) for a in ir.args], tapes)
         push.flat = _flat(done.ir, callee.flat)
     return made["pushforward"]

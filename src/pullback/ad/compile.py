@@ -15,6 +15,7 @@ from ..ir.core import IR
 from ..passes.manager import optimize
 from ..typing_ import Flat, reflat
 from .build import Built, build
+from .calls import is_outlined
 from .forward import Pushforward, forward
 
 _lock = threading.RLock()
@@ -142,11 +143,20 @@ def clean(ir: IR) -> IR:
     return flat
 
 
+def on_cpython(ir: IR) -> Callable[..., Any]:
+    """The function as CPython runs it, and those that it calls."""
+    from ..backend import lower
+
+    for op in ir.ops():
+        if is_outlined(op) and op.callee.run is None:
+            op.callee.run = lambda *args: None  # it may call itself
+            op.callee.run = on_cpython(op.callee.flat.ir)
+    return lower(ir)
+
+
 def _executable(ir: IR, options: Options, flat: Flat) -> Callable[..., Any]:
     if options.run == "python":
-        from ..backend import lower
-
-        return lower(ir)
+        return on_cpython(ir)
     from ..backend.native import compile_native
 
     return compile_native(ir, options={"fastmath": options.fastmath or flat.semantics.fastmath})

@@ -198,7 +198,9 @@ class _Forward:
                 for a in moving
             ]
             self.calls[op.result] = callee
-            op.args = (Const(pushforward_of(callee)), *op.posargs, *dots)
+            push = pushforward_of(callee)
+            op.args = (Const(push), *op.posargs, *dots)
+            op.result.type = push.type
         self.b.append(op)
 
     def _call_part(self, op: Op) -> None:

@@ -60,6 +60,7 @@ class Plan:
     primal: Primal
     split: bool
     naive: bool
+    outputs: list[Value] = field(default_factory=list)  # shadows of results, needed from the start
     sources: dict[Value, Source] = field(default_factory=dict)
     counted: dict[Loop, CountedLoop] = field(default_factory=dict)
     counter: dict[Loop, Value] = field(default_factory=dict)  # header parameter: trips so far
@@ -81,11 +82,13 @@ class Plan:
         return not self.effective.isdisjoint(loop.blocks)
 
 
-def make_plan(ir: IR, primal: Primal, roots: Roots, *, split: bool, naive: bool) -> Plan:
+def make_plan(
+    ir: IR, primal: Primal, roots: Roots, outputs: list[Value], *, split: bool, naive: bool
+) -> Plan:
     structure = Structure(ir)
     stores = _stores(ir, structure)
     _save(ir, primal, stores if naive else choose_saves(ir, primal, roots, structure, split))
-    plan = Plan(Structure(ir), primal, split, naive)
+    plan = Plan(Structure(ir), primal, split, naive, outputs)
     _effects(ir, plan)
     _control(ir, plan)
     plan.counter = _again_by_header(Structure(ir), plan)
@@ -371,6 +374,9 @@ class Chooser:
                 for v in needs(op, plan.primal).values:
                     self.direct.add(v)
                     self.want(v, Point(b, i))
+        for v in plan.outputs:
+            assert s.exit is not None
+            self.want(v, Point(s.exit, len(self.ir.blocks[s.exit].ops)))
         for (landing, _), t in plan.trips.items():
             self.want(t, Point(landing, BEGIN))
         for join, w in plan.which.items():

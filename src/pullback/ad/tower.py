@@ -14,7 +14,7 @@ from typing import Any
 from ..ir.core import IR
 from ..typing_ import Flat
 from .build import Built, build
-from .compile import Options, _cached, _executable, clean, prepared
+from .compile import DEFAULT, Options, _cached, _executable, clean, prepared
 from .forward import forward
 
 Label = tuple[str, int]  # ("tape", 0), ("arg", p), ("shadow", p), ("seed", k); ("result", k), ...
@@ -40,7 +40,7 @@ def tower(
     *,
     active: Sequence[bool] | None = None,
     seeds: Sequence[frozenset[int] | None] = (),
-    options: Options = Options(),
+    options: Options = DEFAULT,
 ) -> Tower:
     """The kernel for arguments that have the components ``masks``, of infinitesimals below
     ``order``. With ``active`` it is that of reverse mode by those arguments, of the results for

@@ -92,6 +92,10 @@ class Specialised:
     params: tuple[Any, ...] = ()
     result: tuple[Any, ...] = ()
     flat: Any = None
+    run: Any = None  # the function on CPython, where code runs there
+
+    def __call__(self, *args: Any) -> Any:
+        return self.run(*args)
 
     @property
     def __name__(self) -> str:
