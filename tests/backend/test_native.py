@@ -3,6 +3,7 @@
 import gc
 import math
 import operator
+import sys
 import threading
 
 import numpy as np
@@ -12,7 +13,7 @@ from numba.core.runtime import rtsys
 
 from pullback.backend.native import compile_native
 from pullback.errors import TypingError
-from pullback.ir.core import Const, Loc, Undef
+from pullback.ir.core import Const, Loc, Slot, Undef
 from pullback.runtime import memory, prims
 from tests.backend.irs import Writer
 
@@ -135,6 +136,30 @@ def test_an_array_on_one_of_two_paths(balanced):
     f = w.compile(p)
     assert f(True, np.zeros(1))[0][0] == 0
     assert f(False, np.zeros(1))[0][0] == 2
+
+
+@pytest.mark.parametrize("n", range(4))
+def test_slots_hold_arrays(n, balanced):
+    w = Writer(("n", I8), ("x", V))
+    n_, x = w.params
+    slot = Slot("kept", V)
+    w.set(slot, x)
+    i, close = w.loop(n_)
+    old = w.get(slot)
+    w(prims.store, w(prims.subview, old, "u", 0, 1), w(prims.cast, F8, i), 0)
+    w.set(slot, w(prims.own, old))
+    w(prims.index, i, 3)
+    close()
+    f = w.compile(w.get(slot))
+    x = np.full(2, 5.0)
+    before = sys.getrefcount(x)
+    for _ in range(3):
+        expected = x[0] if n == 0 else n - 1
+        assert f(n, x)[0][0] == expected
+        with pytest.raises(IndexError):
+            f(4, x)
+    gc.collect()
+    assert sys.getrefcount(x) == before
 
 
 def test_both_edges_to_one_block():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from numba import typeof, types
@@ -117,12 +117,10 @@ class Body:
     def _make_slots(self) -> None:
         for op in self.ir.ops():
             if op.kind in (SLOTGET, SLOTSET) and op.attr not in self.slots:
-                slot: Slot = op.attr
-                if self.holds(slot.type) and op.args[:1] and self.ownership.owners(op.args):
-                    raise InvalidIR(f"the slot {slot} holds a counted array", loc=op.loc)
-                place = cgutils.alloca_once(self.b, self.cx.get_value_type(plain(slot.type)))
-                self.b.store(self.cx.get_constant_null(plain(slot.type)), place)
-                self.slots[slot] = place
+                kind = plain(op.attr.type)
+                place = cgutils.alloca_once(self.b, self.cx.get_value_type(kind))
+                self.b.store(self.cx.get_constant_null(kind), place)
+                self.slots[op.attr] = place
 
     def _block(self, block: Block) -> None:
         for p in self.ownership.unused(block):
@@ -183,8 +181,7 @@ class Body:
         own = isinstance(v, Value) and self.ownership.owner.get(v) is v
         if self.holds(self.restype) and not own:
             self.cx.nrt.incref(self.b, self.restype, value)
-        for other in sorted(self.alive - ({v} if own else set()), key=lambda v: v.id):  # type: ignore[arg-type]
-            self.decref(other)
+        self.release(self.alive - ({v} if own else set()))  # type: ignore[arg-type]
         result = self.cx.get_return_value(self.b, self.restype, value)
         self.cx.call_conv.return_value(self.b, result)
 
@@ -207,6 +204,14 @@ class Body:
     def decref(self, v: Value) -> None:
         self.cx.nrt.decref(self.b, *self.env[v])
 
+    def release(self, values: Iterable[Value]) -> None:
+        """Give up what ``values`` and the slots hold, on the way out."""
+        for v in sorted(values, key=lambda v: v.id):
+            self.decref(v)
+        for slot, place in self.slots.items():
+            if self.holds(slot.type):
+                self.cx.nrt.decref(self.b, plain(slot.type), self.b.load(place))
+
     # -- operations ----------------------------------------------------------------------------
     def op(self, op: Op) -> None:
         if op.kind == CALL:
@@ -216,16 +221,26 @@ class Body:
                 value = self.as_type((kind, value), wanted)
                 kind = wanted
             self.env[op.result] = kind, value
-        elif op.kind == SLOTGET:
-            self.env[op.result] = plain(op.attr.type), self.b.load(self.slots[op.attr])
-        elif op.kind == SLOTSET:
-            kind = plain(op.attr.type)
-            value = self.as_type(self.operand(op.args[0], kind), kind)
-            self.b.store(value, self.slots[op.attr])
+        elif op.kind in (SLOTGET, SLOTSET):
+            self._slot(op)
         elif op.kind == CUT:
             self._note_usage()
         else:
             raise InvalidIR(f"no machine code for {op.kind}", loc=op.loc)
+
+    def _slot(self, op: Op) -> None:
+        """Read or write a slot, which holds a count of its own."""
+        kind, place = plain(op.attr.type), self.slots[op.attr]
+        value = old = self.b.load(place)
+        if op.kind == SLOTSET:
+            value = self.as_type(self.operand(op.args[0], kind), kind)
+            self.b.store(value, place)
+        else:
+            self.env[op.result] = kind, value
+        if self.holds(kind):
+            self.cx.nrt.incref(self.b, kind, value)
+            if op.kind == SLOTSET:
+                self.cx.nrt.decref(self.b, kind, old)
 
     def _call(self, op: Op) -> Typed:
         callee = op.callee
@@ -260,10 +275,8 @@ class Body:
         return sig.return_type, made.codegen(cx, self.b, sig, values)
 
     def failing(self, site: int, operands: Sequence[Typed]) -> Frame:
-        alive = sorted(self.alive, key=lambda v: v.id)
-        return Frame(
-            self.cx, self.b, self.frame, site, operands, lambda: [self.decref(v) for v in alive]
-        )
+        alive = set(self.alive)
+        return Frame(self.cx, self.b, self.frame, site, operands, lambda: self.release(alive))
 
     def _numba(self, op: Op, typed: Sequence[Typed]) -> Typed:
         """A call of something that Numba knows, by its own implementation."""

@@ -175,6 +175,6 @@ class Unit:
             b, function, desc.restype, desc.argtypes, [body.frame, *args]
         )
         with b.if_then(status.is_error, likely=False):
-            body.failing(0, ()).release()
+            body.release(body.alive)
             self.cx.call_conv.return_status_propagate(b, status)
         return desc.restype, result
