@@ -39,7 +39,14 @@ def _resolve(callee: Any, args: tuple[Any, ...]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return context().resolve_function_type(function_type(callee), args, {})
-    except (errors.NumbaError, TypeError, ValueError, AttributeError, NotImplementedError, KeyError):
+    except (
+        errors.NumbaError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        NotImplementedError,
+        KeyError,
+    ):
         return None
 
 

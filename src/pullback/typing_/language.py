@@ -7,6 +7,7 @@ language's affair (a number, an array with a body, ...).
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 from collections.abc import Callable
 from types import FunctionType, MethodType, ModuleType
@@ -39,7 +40,7 @@ from .lattice import (
     static,
 )
 from .products import pack, sequence
-from .statements import ClosureOf, DictOf, MethodOf
+from .statements import ClosureOf, DictOf, MethodOf, PartialOf
 
 Handler = Callable[[Any, Call], "Action | None"]
 LANGUAGE: dict[Any, Handler] = {}
@@ -768,6 +769,34 @@ def _call_ex(r: Any, c: Call) -> Action:
         names, values = kwargs.cls.keys, kwargs.elements
     action = r.call(c.spec, f, (*args.elements, *values), names)
     return Via(action, lambda fs: (fs[1], *fs[2], *(fs[3] if names else ())))
+
+
+@handles(functools.partial)
+def _partial(r: Any, c: Call) -> Action:
+    f, *args = c.args
+    kwargs = ATuple(tuple(c.kw.values()), DictOf(tuple(c.kw)))
+    n = 1 + len(c.args)
+    return Rearrange(
+        ATuple((f, ATuple(tuple(args)), kwargs), PartialOf), lambda fs: (fs[1], fs[2:n], fs[n:])
+    )
+
+
+def call_partial(r: Any, c: Call) -> Action:
+    """A call of what ``partial(f, ...)`` gave in the same function."""
+    assert isinstance(c.fn, ATuple)
+    f, fixed, named = c.fn.elements
+    kept = [i for i, k in enumerate(named.cls.keys) if k not in c.kw]
+    values = tuple(named.elements[i] for i in kept)
+    names = tuple(named.cls.keys[i] for i in kept) + tuple(c.kw)
+    args = (*fixed.elements, *c.args, *values, *c.kw.values())
+    action = r.call(c.spec, f, args, names)
+    n = 1 + len(c.args)
+
+    def forms(fs: Any) -> Any:
+        fn, before, after = fs[0]
+        return (fn, *before, *fs[1:n], *(after[i] for i in kept), *fs[n:])
+
+    return Via(action, forms)
 
 
 @handles(intrinsics.check_bound)

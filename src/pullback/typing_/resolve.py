@@ -35,7 +35,7 @@ from .lattice import (
 )
 from .prim_types import INTEGERS, PRIM_TYPES, STATIC
 from .specialised import PYTHON, Semantics, Spec
-from .statements import ClosureOf, MethodOf, split_closure
+from .statements import ClosureOf, MethodOf, PartialOf, split_closure
 
 STATIC_DEPTH = 16  # how deep a body may call itself with constants that differ
 _trusted_specs: dict[Any, Spec] = {}
@@ -83,6 +83,8 @@ class Resolver:
                 return language.method(self, c)
             if isinstance(fn.cls, ClosureOf):
                 return self.closure(c)
+            if fn.cls is PartialOf:
+                return language.call_partial(self, c)
             raise TypingError(f"{fn!r} is not callable")
         if not fn.known:
             raise TypingError(

@@ -162,7 +162,7 @@ def _sample(callee: Any, args: tuple[AVal, ...]) -> Any:
 def sample_of(a: AVal, seed: Any = 1) -> Any:
     """A value of an abstract scalar: the constant itself if there is one, else ``seed``."""
     if a.known:
-        return a.const
+        return a.const if a.py else numpy_support.as_dtype(a.type).type(a.const)
     kind = scalar_kind(a.type)
     if kind == "b":
         seed = bool(seed)
@@ -195,7 +195,7 @@ def _with_casts(callee: Any, args: tuple[AVal, ...], result: AVal) -> Plan:
                 return Plan(callee, none, want, result)
     if callee in COMPARISONS:
         return Plan(callee, _comparison_casts(args), types.boolean, result)
-    if _numba_type(callee, given) == want and not _weak_beside_strong(args):
+    if callee not in ARITHMETIC and _numba_type(callee, given) == want:
         return Plan(callee, none, want, result)
     casts = tuple(None if _keeps(callee, i, a, want) else want for i, a in enumerate(args))
     cast_types = tuple(c or a.type for c, a in zip(casts, args))
@@ -205,13 +205,10 @@ def _with_casts(callee: Any, args: tuple[AVal, ...], result: AVal) -> Plan:
     return Plan(callee, casts, found if found is not None else want, result)
 
 
-def _weak_beside_strong(args: tuple[AVal, ...]) -> bool:
-    return len(args) == 2 and args[0].py != args[1].py
-
-
 def _keeps(callee: Any, i: int, a: AVal, want: Any) -> bool:
-    """Whether operand ``i`` stays as it is: of the right type, or a known integer exponent."""
-    if a.type == want:
+    """Whether operand ``i`` stays as it is: of the right type, of types that any host promotes
+    alike, or a known integer exponent."""
+    if a.type == want or (a.type in STANDARD and want in STANDARD and callee in ARITHMETIC):
         return True
     return callee is operator.pow and i == 1 and a.known and scalar_kind(a.type) == "i"
 
@@ -249,9 +246,21 @@ def _numba_plan(callee: Any, args: tuple[AVal, ...], checked: bool) -> Plan | No
         if result is None:
             return None
         return Plan(callee, (None,) * len(args), result.type, result)
+    casts: tuple[Any, ...] = (None,) * len(args)
+    if callee in ARITHMETIC:  # said openly, for hosts with other rules
+        casts = tuple(None if _keeps(callee, i, a, found) else found for i, a in enumerate(args))
+    elif callee in COMPARISONS:
+        casts = _numba_comparison(args)
     if checked and callee in CHECKED:
         callee = CHECKED[callee]
-    return Plan(callee, (None,) * len(args), found, AVal(found, py=found in STANDARD))
+    return Plan(callee, casts, found, AVal(found, py=found in STANDARD))
+
+
+def _numba_comparison(args: tuple[AVal, ...]) -> tuple[Any, ...]:
+    """Single precision beside a double is compared as a double."""
+    wide = {a.type for a in args} & {types.float64, types.complex128}
+    narrow = {types.float32: types.float64, types.complex64: types.complex128}
+    return tuple(narrow.get(a.type) if wide else None for a in args)
 
 
 # -- constants -------------------------------------------------------------------------------------
@@ -275,7 +284,7 @@ def fold(callee: Any, args: tuple[AVal, ...]) -> AVal | None:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            value = callee(*[a.const for a in args])
+            value = callee(*map(sample_of, args))
     except Exception:
         return None
     if isinstance(value, tuple):
