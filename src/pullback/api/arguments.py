@@ -232,7 +232,7 @@ def _positional_names(f: Any, n: int) -> list[str]:
 # -- argnums ---------------------------------------------------------------------------------------
 @dataclass
 class Selection:
-    """The arguments that are differentiated. ``single``: one, rather than a tuple, was asked for."""
+    """The arguments that are differentiated. ``single``: one was asked for, rather than a tuple."""
 
     arguments: list[Argument]
     single: bool

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import types
 
 from ..ad import compile as kernels
+from ..ad.compile import Options
 from ..errors import NonScalarOutput
-from ..typing_ import ATuple
+from ..typing_ import ATuple, AVal
 from .arguments import Argnums, Selection, check_differentiable, select, subtree
 from .flats import Prepared
 from .invoke import Results, runner
@@ -28,6 +29,9 @@ from .tree import (
     zero_of,
     zeros_like,
 )
+
+if TYPE_CHECKING:
+    from .nested import Node
 
 
 def grad(
@@ -89,8 +93,16 @@ class Gradient(Operator):
 
     def make(self, prepared: Prepared, call: Call) -> Plan:
         aim = Aim.at(prepared, call, self.settings["argnums"])
-        wanted = scalar_output(prepared, self.settings["has_aux"])
+        wanted = scalar_output(prepared, prepared.flat.result, self.settings["has_aux"])
         return GradientPlan(self, prepared, aim, wanted)
+
+    def node(self, prepared: Prepared, call: Call, options: Options) -> Node:
+        from .nested import GradientOf
+
+        inner = self.inner(prepared, call, options)
+        aim = Aim.at(prepared, call, self.settings["argnums"])
+        scalar_output(prepared, inner.tree, self.settings["has_aux"])
+        return GradientOf(inner, aim, self.with_value, self.settings["has_aux"])
 
 
 class ValueAndGradient(Gradient):
@@ -141,6 +153,11 @@ class Aim:
         """Entry positions of all leaves of the arguments."""
         return [p for ps in self.positions for p in ps]
 
+    def tree(self) -> Tree:
+        """The structure of the gradient: the arguments', None where there is no derivative."""
+        made = [_differentiable_part(t) for t in self.trees]
+        return made[0] if self.single else ATuple(tuple(made))
+
     def structure(self, parts: list[Any]) -> Any:
         """What belongs to each leaf, in the structure of the arguments."""
         found = iter(parts)
@@ -148,15 +165,20 @@ class Aim:
         return made[0] if self.single else tuple(made)
 
 
+def _differentiable_part(tree: Tree) -> Tree:
+    if isinstance(tree, ATuple):
+        return ATuple(tuple(map(_differentiable_part, tree.elements)), tree.cls)
+    return tree if not tree.known and carries(tree.type) else AVal(types.none, None)
+
+
 def _entry_positions(prepared: Prepared) -> dict[Any, int]:
     found = [(i, *p) for i, tree in enumerate(prepared.trees) for p, _ in paths(tree)]
     return {path: k for k, path in enumerate(found)}
 
 
-def scalar_output(prepared: Prepared, has_aux: bool) -> list[bool]:
+def scalar_output(prepared: Prepared, result: Tree, has_aux: bool) -> list[bool]:
     """Which leaves of the result are differentiated. NonScalarOutput if that is not one real
     number."""
-    result = prepared.flat.result
     tree, rest = result, 0
     if has_aux:
         if not isinstance(result, ATuple) or len(result.elements) != 2:

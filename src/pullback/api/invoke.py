@@ -74,12 +74,15 @@ class Results:
 def same_part(view: np.ndarray, whole: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The part of ``other`` that ``view`` is of ``whole``, which has the same strides."""
     start = address(view) - address(whole)
-    if start == 0 and view.shape == other.shape and view.strides == other.strides:
-        if view.dtype == other.dtype:
-            return other
+    if start == 0 and _layout(view) == _layout(other):
+        return other
     if whole is other and other.flags.writeable:
         return view
     return array_at(address(other) + start, view.shape, view.strides, view.dtype, other)
+
+
+def _layout(x: np.ndarray) -> tuple[Any, ...]:
+    return x.shape, x.strides, x.dtype
 
 
 def address(x: np.ndarray) -> int:
@@ -109,7 +112,7 @@ def array_at(
 
 
 def twin(x: np.ndarray, exact: bool) -> np.ndarray:
-    """A private copy of ``x``; ``exact``: with the same strides, so that views can be moved over."""
+    """A private copy of ``x``; ``exact``: with the same strides, so that views can be moved."""
     if not exact or x.flags.c_contiguous or x.flags.f_contiguous:
         return x.copy("F" if x.flags.f_contiguous and not x.flags.c_contiguous else "C")
     low, high = np.lib.array_utils.byte_bounds(x)

@@ -11,6 +11,7 @@ from .flats import Prepared
 from .gradient import Aim
 from .invoke import Results, runner
 from .match import match
+from .nested import Node
 from .operator import Call, Operator, Plan, shared_plans
 from .tree import build, is_array, nothing, zero_of, zeros_like
 
@@ -54,6 +55,10 @@ class JVP(Operator):
         call = self.bind(primals, kwargs)
         plan, leaves = self.plan(call)
         return plan.push(leaves, plan.match(leaves, tangents))  # type: ignore[no-any-return]
+
+    def make_nested(self, prepared: Prepared, call: Call) -> PushPlan:
+        aim = Aim.all(prepared, call)
+        return NodePushPlan(self, prepared, aim, self.inner(prepared, call, self.resolved))
 
 
 class PushPlan(Plan):
@@ -128,3 +133,17 @@ def as_tangent(given: Any, x: Any, t: Any) -> Any:
     if given is not None:
         fresh[...] = given
     return fresh
+
+
+class NodePushPlan(PushPlan):
+    """The same for an operator."""
+
+    def __init__(self, op: Operator, prepared: Prepared, aim: Aim, node: Node) -> None:
+        super().__init__(op, prepared, aim)
+        self.node = node
+
+    def push(self, leaves: tuple[Any, ...], tangents: list[Any]) -> tuple[Any, Any]:
+        x = [{0: v} if t is None else {0: v, 1: t} for v, t in zip(leaves, tangents)]
+        out = self.node.eval(x, 1)
+        self.node.base.put_back(leaves)
+        return self.node.structure([d[0] for d in out]), self.node.tangent(out, 1)

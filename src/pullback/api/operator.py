@@ -10,14 +10,18 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MethodType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..ad.compile import Options
+from ..errors import UnknownOption
 from . import flats, options
 from .arguments import Opaque, Target, target_of
 from .flats import Prepared, call_key
 from .status import compiling
+
+if TYPE_CHECKING:
+    from .nested import Node
 
 MANY = 512
 """More plans than this in one operator are thrown away: its calls do not repeat types."""
@@ -42,6 +46,19 @@ class Plan:
         raise NotImplementedError
 
 
+class NodePlan(Plan):
+    """Evaluates a node."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.prepared)
+        self.node = node
+
+    def run(self, leaves: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
+        out = self.node.eval([{0: v} for v in leaves], 0)
+        self.node.base.put_back(leaves)
+        return self.node.structure([d[0] for d in out])
+
+
 class Operator:
     """Base of the operator objects. ``settings`` are the keyword arguments that make another."""
 
@@ -51,7 +68,8 @@ class Operator:
         self.f, self.engine, self.options = f, engine, dict(options_)
         self.settings = settings
         self.resolved: Options = options.resolve(engine, options_)
-        self.target = target_of(f)
+        self.nested = isinstance(f, Operator)
+        self.target = f.target if isinstance(f, Operator) else target_of(f)
         self.plans: dict[Any, Plan] = {}
         self.function = getattr(self.target, "function", None)
         self.plain = getattr(self.target, "plain", -1)
@@ -95,14 +113,31 @@ class Operator:
             prepared = flats.prepare(call.target, call.values)
             found = prepared.leaves(function, call.values)
             assert found is not None
-            plan = self.make(prepared, call)
+            plan = self.make_nested(prepared, call) if self.nested else self.make(prepared, call)
         if len(self.plans) >= MANY:
             self.plans.clear()
         self.plans[key] = plan
         return plan, found
 
     def make(self, prepared: Prepared, call: Call) -> Plan:
+        """The plan for a plain function."""
         raise NotImplementedError
+
+    def make_nested(self, prepared: Prepared, call: Call) -> Plan:
+        """The plan where ``f`` is an operator itself."""
+        return NodePlan(self.node(prepared, call, self.resolved))
+
+    def node(self, prepared: Prepared, call: Call, options: Options) -> Node:
+        """This operator as a function that operators may be applied to."""
+        raise UnknownOption(f"{self!r} cannot be differentiated again")
+
+    def inner(self, prepared: Prepared, call: Call, options: Options) -> Node:
+        """The function that is differentiated."""
+        from .nested import Base
+
+        if isinstance(self.f, Operator):
+            return self.f.node(prepared, call, options)
+        return Base(prepared, options)
 
     # -- what it looks like --------------------------------------------------------------------
     def describe(self, values: Sequence[Any]) -> str:

@@ -18,8 +18,9 @@ from .flats import Prepared
 from .gradient import Aim, part_of
 from .invoke import Arena, Results, twin
 from .match import match, shown
-from .operator import Call, Operator, Plan, shared_plans
-from .tree import is_array, zeros_like
+from .nested import Node
+from .operator import Call, NodePlan, Operator, Plan, shared_plans
+from .tree import Tree, converter, is_array, leaves, zeros_like
 
 
 def vjp(
@@ -51,6 +52,10 @@ class VJP(Operator):
     def make(self, prepared: Prepared, call: Call) -> Plan:
         return SplitPlan(self, prepared, Aim.all(prepared, call))
 
+    def make_nested(self, prepared: Prepared, call: Call) -> Plan:
+        node = self.inner(prepared, call, self.resolved)
+        return NodeSplitPlan(node, Aim.all(prepared, call))
+
 
 class SplitPlan(Plan):
     """Runs the forward half: ``(tape, *args, *shadows) -> results``."""
@@ -71,6 +76,11 @@ class SplitPlan(Plan):
         self.written = prepared.written
 
     def run(self, leaves: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, Pullback]:
+        out, back = self.forward(leaves)
+        return self.results(out, leaves, back.private), back
+
+    def forward(self, leaves: tuple[Any, ...]) -> tuple[Sequence[Any], SplitPullback]:
+        """What the forward half returns, and the pullback."""
         private = list(leaves)
         for p in self.prepared.arrays:
             private[p] = twin(leaves[p], p in self.exact)
@@ -84,13 +94,7 @@ class SplitPlan(Plan):
         finally:
             for p in self.written:
                 leaves[p][...] = private[p]
-        back = Pullback(self, arena, private, shadows, leaves_like(out, self.results))
-        return self.results(out, leaves, private), back
-
-
-def leaves_like(out: Sequence[Any], results: Results) -> list[Any]:
-    """What cotangents must look like: the shape of each array result, None for numbers."""
-    return [p.shape if is_array(t) else None for p, t in zip(out, results.types)]
+        return out, SplitPullback(self, arena, private, shadows, out)
 
 
 class Pullback:
@@ -98,37 +102,58 @@ class Pullback:
 
     It may be called any number of times; nothing that happens to the caller's arrays matters."""
 
+    def __init__(self, aim: Aim, prepared: Prepared, tree: Tree, values: Sequence[Any]) -> None:
+        self._aim, self._prepared, self._tree = aim, prepared, tree
+        self._types = [leaf.type for leaf in leaves(tree)]
+        self._shapes = [np.shape(v) if is_array(t) else None for v, t in zip(values, self._types)]
+
+    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+        bars = match(self._tree, cotangent, self._types, self._shapes, "the cotangent")
+        return self._aim.structure(self.pull(bars))  # type: ignore[no-any-return]
+
+    def pull(self, bars: list[Any]) -> list[Any]:
+        """The cotangents of the leaves of the arguments, for those of the leaves of the value."""
+        raise NotImplementedError
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        names = ", ".join(a.name for a in self._aim.arguments)
+        return (
+            f"<pullback of {self._prepared.name}({names})\n"
+            f" cotangent: {shown(self._tree, self._shapes)}\n"
+            f" keeps {self.nbytes} bytes>"
+        )
+
+
+class SplitPullback(Pullback):
+    """Runs the reverse half: ``(tape, *arrays, *shadows, *seeds) -> cotangents``."""
+
     def __init__(
-        self,
-        plan: SplitPlan,
-        arena: Arena,
-        private: list[Any],
-        shadows: list[Any],
-        shapes: list[Any],
+        self, plan: SplitPlan, arena: Arena, private: list[Any], shadows: list[Any], out: Any
     ) -> None:
-        self._plan, self._arena = plan, arena
-        self._private, self._shadows, self._shapes = private, shadows, shapes
+        super().__init__(plan.aim, plan.prepared, plan.results.tree, out)
+        self._plan, self._arena, self.private, self._shadows = plan, arena, private, shadows
         self._lock = threading.Lock()
         self._kept: Any = None  # the state after the forward half, once it has been used
 
-    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+    def pull(self, bars: list[Any]) -> list[Any]:
         plan = self._plan
-        results = plan.results
-        given = match(results.tree, cotangent, results.types, self._shapes, "the cotangent")
-        seeds = [given[k] for k in plan.built.seeded]
+        seeds = [bars[k] for k in plan.built.seeded]
         with self._lock:
             self._rewind()
-            arrays = [self._private[i] for i in plan.built.arrays]
             out = ()
             if plan.kernel.back is not None:
-                out = self._arena.run(plan.kernel.back, *arrays, *self._shadows, *seeds)
+                out = self._arena.run(plan.kernel.back, *self._arrays(), *self._shadows, *seeds)
             shadows = [s.copy("K") for s in self._shadows]
-        parts = [make(self._private, shadows, out) for make in plan.parts]
-        return plan.aim.structure(parts)  # type: ignore[no-any-return]
+        return [make(self.private, shadows, out) for make in plan.parts]
 
     def _rewind(self) -> None:
         """Make everything what it was after the forward half."""
-        written = [self._private[i] for i in self._plan.written]
+        written = [self.private[i] for i in self._plan.written]
         if self._kept is None:
             self._kept = self._arena.memory.snapshot(), [x.copy("K") for x in written]
             return
@@ -139,20 +164,47 @@ class Pullback:
         for s in self._shadows:
             s.fill(0)
 
+    def _arrays(self) -> list[np.ndarray]:
+        return [self.private[i] for i in self._plan.built.arrays]
+
+    @property
+    def nbytes(self) -> int:
+        return self._arena.nbytes + sum(x.nbytes for x in (*self._arrays(), *self._shadows))
+
     def __del__(self) -> None:
         arena = getattr(self, "_arena", None)
         if arena is not None and arena.memory is not None:
             arena.close()
 
-    def __repr__(self) -> str:
-        prepared, results = self._plan.prepared, self._plan.results
-        names = ", ".join(a.name for a in self._plan.aim.arguments)
-        kept = self._arena.nbytes + sum(x.nbytes for x in (*self._arrays(), *self._shadows))
-        return (
-            f"<pullback of {prepared.name}({names})\n"
-            f" cotangent: {shown(results.tree, self._shapes)}\n"
-            f" keeps {kept} bytes>"
-        )
 
-    def _arrays(self) -> list[np.ndarray]:
-        return [self._private[i] for i in self._plan.built.arrays]
+# -- of operators ----------------------------------------------------------------------------------
+class NodeSplitPlan(NodePlan):
+    """The value of an operator, and its pullback."""
+
+    def __init__(self, node: Node, aim: Aim) -> None:
+        super().__init__(node)
+        self.aim = aim
+
+    def run(self, leaves: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
+        x = [{0: v.copy("K") if isinstance(v, np.ndarray) else v} for v in leaves]
+        out = [d[0] for d in self.node.eval(x, 0)]
+        self.node.base.put_back(leaves)
+        return self.node.structure(out), NodePullback(self, x, out)
+
+
+class NodePullback(Pullback):
+    """Evaluates the node's pullback anew each time."""
+
+    def __init__(self, plan: NodeSplitPlan, x: Any, out: Any) -> None:
+        super().__init__(plan.aim, plan.prepared, plan.node.tree, out)
+        self._node, self._x = plan.node, x
+
+    def pull(self, bars: list[Any]) -> list[Any]:
+        given = [None if b is None else {0: b} for b in bars]
+        _, found = self._node.pull(self._x, given, self._aim.active, 0)
+        types = self._prepared.types
+        return [converter(types[p])(found[p][0]) if p in found else None for p in self._aim.leaves]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(d[0], "nbytes", 8) for d in self._x)
