@@ -66,7 +66,17 @@ def function_type(callee: Any) -> Any:
 def overload_body(
     callee: Any, args: tuple[Any, ...], kws: dict[str, Any]
 ) -> Callable[..., Any] | None:
-    """The Python function that an @overload gives for these types, uncompiled; None if none does."""
+    """The Python function that an @overload gives for these types, uncompiled, the same at each
+    call; None if none does."""
+    key = ("body", callee, args, tuple(kws.items()))
+    if key not in _memo:
+        _memo[key] = _overload_body(callee, args, kws)
+    return _memo[key]  # type: ignore[no-any-return]
+
+
+def _overload_body(
+    callee: Any, args: tuple[Any, ...], kws: dict[str, Any]
+) -> Callable[..., Any] | None:
     try:
         fnty = function_type(callee)
     except (errors.NumbaError, ValueError):

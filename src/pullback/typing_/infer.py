@@ -56,6 +56,7 @@ from .specialised import PYTHON, Cell, Semantics, Spec
 from .statements import closure_value
 
 MAX_SWEEPS = 60
+MAX_DEPTH = 60
 
 
 class Unroll(Exception):
@@ -101,6 +102,8 @@ class Engine:
 
     def run(self, spec: Spec, key: Any = None) -> None:
         """Infer ``spec``; again while a recursive result grows, or a loop over a tuple appears."""
+        if len(self.stack) > MAX_DEPTH:
+            raise TypingError(f"calls are nested more than {MAX_DEPTH} deep in {spec.name}")
         spec.running = True
         self.stack.append(spec)
         try:

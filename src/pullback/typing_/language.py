@@ -85,16 +85,17 @@ def _getitem(r: Any, c: Call) -> Action | None:
     if isinstance(x, ATuple) and x.cls is range:
         return r.enter(c, _range_item)
     if x.known and i.known:
-        return Known(constant(_static_item(x.const, i.const)))
+        return Known(constant(_evaluated(operator.getitem, x.const, i.const)))
     if x.type is not None and not x.known:
         return None
     raise TypingError(f"{x!r} is indexed by {i!r}")
 
 
-def _static_item(x: Any, i: Any) -> Any:
+def _evaluated(f: Any, *args: Any) -> Any:
+    """``f(*args)`` at typing time, its failure a TypingError."""
     try:
-        return x[i]
-    except (TypeError, KeyError, IndexError) as e:
+        return f(*args)
+    except Exception as e:
         raise TypingError(f"{type(e).__name__}: {e}") from None
 
 
@@ -228,7 +229,7 @@ def method(r: Any, c: Call) -> Action:
     if is_scalar(this.type):
         return with_object(_scalar_method(r, inner, name))
     if is_array(this.type):
-        f = registry.method(name) or getattr(np, name, None)
+        f = registry.method(name) or (None if name in _IN_PLACE else getattr(np, name, None))
         if f is not None:
             inner.fn = static(f)
             return with_object(r.resolve(inner))
@@ -236,7 +237,8 @@ def method(r: Any, c: Call) -> Action:
     raise TypingError(f"{this!r} has no method {name!r}")
 
 
-_METHODS = {"conjugate": np.conjugate, "conj": np.conjugate, "item": None}
+_IN_PLACE = {"sort", "partition", "resize", "put", "byteswap"}
+"""Methods that change the array, unlike the functions of the same name."""
 
 
 def _scalar_method(r: Any, c: Call, name: str) -> Action:
@@ -489,10 +491,7 @@ def _arithmetic(f: Any) -> Handler:
         if any(isinstance(a, ATuple) for a in args):
             return products.operate(r, c, f)
         if all(a.known for a in args) and not all(is_scalar(a.type) for a in args):
-            try:
-                return Known(constant(f(*(a.const for a in args))))
-            except Exception as e:
-                raise TypingError(f"{type(e).__name__}: {e}") from None
+            return Known(constant(_evaluated(f, *(a.const for a in args))))
         if f in (operator.eq, operator.ne) and any(a.type is None or a.known for a in args):
             if not all(is_scalar(a.type) for a in args) and not any(is_array(a.type) for a in args):
                 return Known(constant(f is operator.ne))
@@ -529,7 +528,7 @@ def _len(r: Any, c: Call) -> Action:
     if isinstance(x, ATuple) and isinstance(x.cls, DictOf):
         return Known(constant(len(x.cls.keys)))
     if x.known:
-        return Known(constant(len(x.const)))
+        return Known(constant(_evaluated(len, x.const)))
     if is_array(x.type) and not x.type.ndim:
         raise TypingError("len() of an array without axes")
     return r.enter(c, iteration.count_function(x))  # type: ignore[no-any-return]
@@ -828,11 +827,7 @@ def _import_from(r: Any, c: Call) -> Action:
 @handles(intrinsics.format_value, intrinsics.convert_value, str, repr, format)
 def _format(r: Any, c: Call) -> Action:
     if all(a.known for a in c.all):
-        try:
-            value = c.fn.const(*(a.const for a in c.args))
-        except Exception as e:
-            raise TypingError(f"{type(e).__name__}: {e}") from None
-        return Known(constant(value))
+        return Known(constant(_evaluated(c.fn.const, *(a.const for a in c.args))))
     return products.text(c)
 
 
