@@ -173,12 +173,14 @@ def list_extend(m: Machine, ins: Instr) -> None:
     m.stack[-ins.arg] = m.call(intrinsics.list_extend, target, items)
 
 
-@handler(COMMON, "DICT_MERGE")
-def dict_merge(m: Machine, ins: Instr) -> None:
-    """Keywords of a call: the callee lies three deeper (callable, NULL or self, arguments)."""
-    items, target = m.pop(), m.stack[-ins.arg]
-    callee = m.stack[-ins.arg - 2 - (m.stack[-ins.arg - 2] is NULL)]
-    m.stack[-ins.arg] = m.call(intrinsics.dict_merge, target, items, callee)
+def dict_merge(depth: int) -> Handler:
+    """Collect keywords of a call: the callee lies ``depth`` entries below the dict."""
+
+    def run(m: Machine, ins: Instr) -> None:
+        items, at = m.pop(), len(m.stack) - ins.arg
+        m.stack[at] = m.call(intrinsics.dict_merge, m.stack[at], items, m.stack[at - depth])
+
+    return run
 
 
 @handler(COMMON, "BUILD_CONST_KEY_MAP")

@@ -9,10 +9,11 @@ from ..ir.core import Const
 from . import opcodes as common
 from .decode import Instr
 from .machine import NULL, Machine
-from .opcodes import COMMON, Table, branch_if, branch_if_none, handler, push_call
+from .opcodes import COMMON, Table, branch_if, branch_if_none, dict_merge, handler, push_call
 
 TABLE: Table = {
     **COMMON,
+    "DICT_MERGE": dict_merge(2),  # callable, arguments, dict
     "LIST_TO_TUPLE": push_call(intrinsics.list_to_tuple, 1),
     "POP_JUMP_FORWARD_IF_TRUE": branch_if(True),
     "POP_JUMP_BACKWARD_IF_TRUE": branch_if(True),

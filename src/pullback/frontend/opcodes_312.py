@@ -15,6 +15,7 @@ from .opcodes import COMMON, Table, branch_if, branch_if_none, handler, push_cal
 TABLE: Table = {
     **COMMON,
     "CALL": v311.call,
+    "DICT_MERGE": v311.TABLE["DICT_MERGE"],
     "KW_NAMES": v311.kw_names,
     "FORMAT_VALUE": v311.format_value,
     "LOAD_GLOBAL": v311.load_global,

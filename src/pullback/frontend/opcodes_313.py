@@ -8,10 +8,11 @@ from . import opcodes as common
 from . import opcodes_312 as v312
 from .decode import Instr
 from .machine import NULL, Machine
-from .opcodes import Table, handler, nothing
+from .opcodes import Table, dict_merge, handler, nothing
 
 TABLE: Table = {
     **v312.TABLE,
+    "DICT_MERGE": dict_merge(3),  # callable, NULL, arguments, dict
     "TO_BOOL": nothing,  # only ever feeds a conditional jump or UNARY_NOT, which test truth here
     "FORMAT_SIMPLE": lambda m, ins: m.push(m.call(intrinsics.format_value, m.pop(), Const(None))),
 }

@@ -30,6 +30,7 @@ from .core import (
     Undef,
     Value,
 )
+from .dominators import dominators
 
 
 def canonicalize(ir: IR) -> IR:
@@ -42,6 +43,7 @@ def canonicalize(ir: IR) -> IR:
         remove_dead_params(ir)
         skip_empty_blocks(ir)
         merge_blocks(ir)
+        use_checked(ir)
         break
     remove_unreachable(ir)
     spread_names(ir)
@@ -351,6 +353,7 @@ def resolve_checks(ir: IR) -> bool:
     whether the flow changed."""
     if not any(op.is_call(intrinsics.check_bound) for op in ir.ops()):
         return False
+    use_checked(ir)
     unbound = may_be_unbound(ir)
     mapping: dict[Value, Operand] = {}
     changed = False
@@ -370,6 +373,27 @@ def resolve_checks(ir: IR) -> bool:
             b.ops = [op for op in b.ops if op.result not in mapping]
         ir.substitute(mapping)
     return changed or bool(mapping)
+
+
+def use_checked(ir: IR) -> None:
+    """Where a check has been passed, name the checked value."""
+    if not any(op.is_call(intrinsics.check_bound) for op in ir.ops()):
+        return
+    tree = dominators(ir)
+    for b in [ir.blocks[n] for n in tree.preorder()]:
+        for i, op in enumerate(b.ops):
+            x = op.args[1] if op.is_call(intrinsics.check_bound) else None
+            if not isinstance(x, Value):
+                continue
+            mapping: dict[Value, Operand] = {x: op.result}
+            for later in b.ops[i + 1 :]:
+                later.map(lambda a, m=mapping: _lookup(m, a))
+            below = [d for d in ir if tree.strictly_dominates(b.id, d.id)]
+            for d in below:
+                for later in d.ops:
+                    later.map(lambda a, m=mapping: _lookup(m, a))
+            for d in (b, *below):
+                d.term.map(lambda a, m=mapping: _lookup(m, a))
 
 
 def _raise_unbound(ir: IR, block: Block, i: int) -> None:
