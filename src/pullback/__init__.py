@@ -1,1 +1,82 @@
-"""Differentiate and transform ordinary Python: loops, branches, in-place NumPy, compiled."""
+"""Differentiate and transform ordinary Python: loops, branches, in-place NumPy, compiled.
+
+The public names are imported when they are first used, so that ``import pullback`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import PullbackError
+
+if TYPE_CHECKING:
+    from .api.check import check
+    from .api.explain import explain
+    from .api.gradient import grad, value_and_grad
+    from .api.hessian import hessian, hvp
+    from .api.jacobian import jacobian
+    from .api.jvp import jvp
+    from .api.show import show
+    from .api.stop_gradient import stop_gradient
+    from .api.vjp import Pullback, vjp
+    from .backend import lower
+    from .frontend import lift
+    from .rules.registry import inactive, scalar_rule
+    from .runtime.memory import clear_buffers
+    from .typing_ import infer
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    ".api.check": ("check",),
+    ".api.explain": ("explain",),
+    ".api.gradient": ("grad", "value_and_grad"),
+    ".api.hessian": ("hessian", "hvp"),
+    ".api.jacobian": ("jacobian",),
+    ".api.jvp": ("jvp",),
+    ".api.show": ("show",),
+    ".api.stop_gradient": ("stop_gradient",),
+    ".api.vjp": ("Pullback", "vjp"),
+    ".backend": ("lower",),
+    ".frontend": ("lift",),
+    ".rules.registry": ("inactive", "scalar_rule"),
+    ".runtime.memory": ("clear_buffers",),
+    ".typing_": ("infer",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Pullback",
+    "PullbackError",
+    "check",
+    "clear_buffers",
+    "explain",
+    "grad",
+    "hessian",
+    "hvp",
+    "inactive",
+    "infer",
+    "jacobian",
+    "jvp",
+    "lift",
+    "lower",
+    "scalar_rule",
+    "show",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home, __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
