@@ -7,6 +7,8 @@ from typing import Any
 
 from ..errors import TypingError
 from ..ir.core import Info
+from ..rules import registry
+from ..rules.types import NotKnown
 from .lattice import Abstract, ATuple, constant
 from .statements import DictOf
 
@@ -82,3 +84,22 @@ def _product(parts: list[Given], cls: Any) -> Given:
 def constant_given(value: Any) -> Given:
     a = constant(value)
     return a, a
+
+
+def name_of(f: Any) -> str:
+    return str(getattr(f, "__name__", f))
+
+
+def body_of(f: Any, args: tuple[Any, ...], kw: dict[str, Any] | None = None) -> Any:
+    """The body to enter for a call, None if there is none. TypingError if one depends on the value
+    of an argument that is not known."""
+    if not registry.has_body(f):
+        return None
+    try:
+        return registry.body_for(f, args, kw)
+    except NotKnown:
+        shown = ", ".join(map(repr, (*args, *(kw or {}).values())))
+        raise TypingError(
+            f"{name_of(f)}({shown}) needs the value of an argument that is not known at typing",
+            hint="pass it as a constant",
+        ) from None

@@ -10,11 +10,10 @@ from typing import Any
 from numba.core import types
 
 from ..errors import TypingError
-from ..rules import registry
 from ..rules.source import function
 from ..runtime import prims
 from .actions import Action, Known
-from .calls import Call
+from .calls import Call, body_of
 from .iteration import part
 from .lattice import NONE, Abstract, ATuple, AVal, is_array, is_scalar
 
@@ -133,7 +132,7 @@ def array_getitem(r: Any, c: Call) -> Action:
     assert isinstance(x, AVal)
     steps = basic_steps(x.type.ndim, i)
     if steps is None:
-        body = registry.body_for(operator.getitem, c.args)
+        body = body_of(operator.getitem, c.args)
         if body is None:
             raise TypingError(f"an array is indexed by {i!r}")
         return r.enter(c, body)
@@ -157,7 +156,7 @@ def array_setitem(r: Any, c: Call) -> Action:
     if steps is not None and element_index(steps, x.type.ndim):
         if is_scalar(v.type):
             return r.enter(c, setter(steps, _checked(c)))
-    body = registry.body_for(operator.setitem, c.args)
+    body = body_of(operator.setitem, c.args)
     if body is None and steps is not None:
         from ..rules.numpy.assign import assign_part
 

@@ -20,7 +20,7 @@ from ..runtime import prims
 from . import ask, capture, language, scalars
 from .access import place_of
 from .actions import Action, Enter, Known, Leaf, Via
-from .calls import Call, bind
+from .calls import Call, bind, body_of, name_of
 from .lattice import (
     NONE,
     NUMBERS,
@@ -105,7 +105,7 @@ class Resolver:
         action = self.number_call(c, f)
         if action is not None:
             return action
-        body = registry.body_for(f, c.args, c.kw) if registry.has_body(f) else None
+        body = body_of(f, c.args, c.kw)
         if body is not None and body is not f:
             return self.enter(c, body)
         action = language.special_callable(self, c, f)
@@ -131,7 +131,7 @@ class Resolver:
         if not scalars.is_scalar_callee(f):
             return self.ruled(c, f) if rule is not None else None
         if registry.has_body(f) and (rule is None or len(rule.partials) != len(args)):
-            body = registry.body_for(f, args)
+            body = body_of(f, args)
             if body is not None:
                 return self.enter(c, body)
         numba = c.spec.semantics.numba
@@ -142,7 +142,7 @@ class Resolver:
         plan = scalars.plan(f, args, numba, c.spec.semantics.checked_division)  # type: ignore
         if plan is None:
             kinds = ", ".join(str(a.type) for a in args)
-            raise TypingError(f"{_name(f)} takes no arguments of the types {kinds}")
+            raise TypingError(f"{name_of(f)} takes no arguments of the types {kinds}")
         return Leaf(plan, args)
 
     def ruled(self, c: Call, f: Any) -> Action:
@@ -154,7 +154,7 @@ class Resolver:
             sig = ask.leaf(f, tuple(a.type for a in c.args))
             result = None if sig is None else from_type(sig.return_type)
         if not isinstance(result, AVal):
-            raise TypingError(f"{_name(f)} has a scalar rule but does not return a number")
+            raise TypingError(f"{name_of(f)} has a scalar rule but does not return a number")
         none = (None,) * len(c.args)
         return Leaf(scalars.Plan(f, none, result.type, widen(result)), c.args)
 
@@ -173,7 +173,7 @@ class Resolver:
             result = PRIM_TYPES[f](tuple(args))
         except (AttributeError, IndexError):
             shown = ", ".join(map(repr, c.args))
-            raise TypingError(f"{_name(f)} takes no arguments {shown}") from None
+            raise TypingError(f"{name_of(f)} takes no arguments {shown}") from None
         leaf_type = types.none if result is NONE else result.type
         statics = {i: args[i].const for i in STATIC.get(f, ())}
         leaf = Leaf(scalars.Plan(f, tuple(casts), leaf_type, result), tuple(args))
@@ -352,7 +352,7 @@ class Resolver:
         kws = {k: numba_type(a) for k, a in c.kw.items()}
         if None in args or None in kws.values():
             shown = ", ".join(map(repr, c.all))
-            raise TypingError(f"{_name(f)}({shown}) is not known to compiled code")
+            raise TypingError(f"{name_of(f)}({shown}) is not known to compiled code")
         body = None
         if not registry.is_inactive(f) and not _random(f):
             body = ask.overload_body(f, args, kws)
@@ -362,7 +362,7 @@ class Resolver:
         if sig is None:
             shown = ", ".join(map(str, (*args, *kws.values())))
             raise TypingError(
-                f"{_name(f)}({shown}) is not known to compiled code",
+                f"{name_of(f)}({shown}) is not known to compiled code",
                 hint="write it in Python, or give it a rule with pullback.rule",
             )
         result = from_type(types.unliteral(sig.return_type))
@@ -436,10 +436,6 @@ def _lookup(table: dict[Any, Any], f: Any) -> Any:
         return table.get(f)
     except TypeError:
         return None
-
-
-def _name(f: Any) -> str:
-    return str(getattr(f, "__name__", f))
 
 
 def _is_number(a: Abstract) -> bool:

@@ -247,7 +247,7 @@ def _numba_plan(callee: Any, args: tuple[AVal, ...], checked: bool) -> Plan | No
             return None
         return Plan(callee, (None,) * len(args), result.type, result)
     casts: tuple[Any, ...] = (None,) * len(args)
-    if callee in ARITHMETIC:  # said openly, for hosts with other rules
+    if callee in ARITHMETIC or callee in UNARY:  # said openly, for hosts with other rules
         casts = tuple(None if _keeps(callee, i, a, found) else found for i, a in enumerate(args))
     elif callee in COMPARISONS:
         casts = _numba_comparison(args)
