@@ -118,6 +118,12 @@ class Prepared:
         self.capture = _capturer(target, flattened.hidden, flattened.statics)
         self.get = self._getter()
 
+    @property
+    def written_values(self) -> set[int]:
+        """The parameters of which some part is written to."""
+        found = [i for i, tree in enumerate(self.trees) for _ in paths(tree)]
+        return {found[p] for p in self.written if p < len(found)}
+
     def _getter(self) -> Callable[[Any], tuple[Any, ...]]:
         found = [(i, *p) for i, tree in enumerate(self.trees) for p, _ in paths(tree)]
         if found == [(i,) for i in range(len(self.trees))]:

@@ -144,9 +144,9 @@ class Aim:
 
     @classmethod
     def all(cls, prepared: Prepared, call: Call) -> Aim:
-        """All arguments of the call that ``argnums`` could count and that were given."""
+        """All arguments of the call that were given by position."""
         found = call.target.arguments(call.values, call.given)
-        return cls(prepared, Selection([a for a in found if a.given], False))
+        return cls(prepared, Selection(found[: call.positional], False))
 
     @property
     def leaves(self) -> list[int]:

@@ -39,8 +39,8 @@ def hvp(
     engine: str = "auto",
     options: Mapping[str, Any] = {},
 ) -> Any:
-    """The product of the Hessian by the first argument with a vector: a function of ``(x, v, *rest)``,
-    as SciPy's ``hessp`` is. It costs about as much as two gradients, whatever the size of x.
+    """The product of the Hessian by the first argument with a vector, as ``(x, v, *rest)``: what
+    SciPy takes as ``hessp``. It costs about as much as two gradients, whatever the size of x.
 
     >>> hvp(lambda x: x[0] * x[1])(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
     array([0., 1.])

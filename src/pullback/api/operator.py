@@ -28,11 +28,13 @@ MANY = 512
 
 
 class Call(NamedTuple):
-    """A call whose arguments are bound. ``given``: which parameters the caller gave."""
+    """A call whose arguments are bound. ``given``: which parameters the caller gave;
+    ``positional``: how many arguments were given by position."""
 
     target: Target
     values: tuple[Any, ...]
     given: tuple[bool, ...]
+    positional: int
 
 
 class Plan:
@@ -95,14 +97,14 @@ class Operator:
         if isinstance(target, Opaque):
             target = target.target(args, kwargs)
         if not kwargs and len(args) == target.plain:
-            return Call(target, args, (True,) * len(args))
-        return Call(target, *target.bind(args, kwargs))
+            return Call(target, args, (True,) * len(args), len(args))
+        return Call(target, *target.bind(args, kwargs), len(args))
 
     def plan(self, call: Call) -> tuple[Any, tuple[Any, ...]]:
         """The plan for a call, and its checked leaves. Plans are shared by operators alike."""
         key = call_key(call.values)
         if not (len(call.values) == self.plain and all(call.given)):
-            key = key, call.given, call.target.key
+            key = key, call.given, call.positional, call.target.key
         plan = self.plans.get(key)
         function = call.target.function
         if plan is not None:
