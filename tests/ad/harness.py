@@ -42,6 +42,7 @@ class Derived:
         self, f: Any, args: tuple[Any, ...], *, naive: bool = False, split: bool = False,
         flat: Flat | None = None,
     ) -> None:  # fmt: skip
+        self.f = f
         self.flat = flat or flatten(f, args)
         self.split = split
         active = [True] * len(self.flat.ir.args)
@@ -54,7 +55,8 @@ class Derived:
             self.last = lower(clean(self.built.reverse))
 
     def __call__(self, *args: Any) -> Gradient:
-        args = copy.deepcopy(args)
+        count = len(args)
+        args = copy.deepcopy(args) + tuple(h.read(self.f) for h in self.flat.hidden)
         built = self.built
         shadows = {i: np.zeros_like(args[i]) for i in built.shadowed}
         tape = Tape()
@@ -69,11 +71,11 @@ class Derived:
             out, bars = both[:nres], both[nres:]
         scalars = dict(zip(built.scalars, bars))
         grads = []
-        for i, a in enumerate(args):
+        for i, a in enumerate(args[:count]):
             if is_active(a):
                 grads.append(scalars.get(i, 0.0) if isinstance(a, float) else shadows.get(i, 0.0 * a))
         assert tape.position == tape.base, "the tape is empty after the reverse half"
-        return Gradient(out[0] if out else None, grads, args, tape)
+        return Gradient(out[0] if out else None, grads, args[:count], tape)
 
 
 def jvp(f: Any, args: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -1,0 +1,70 @@
+"""The tests are tested: a planted fault must make the comparison with the oracle fail."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pullback.ad import build, plan, reverse
+from pullback.rules import registry
+
+from .test_traps import agree, rotate, swap_arrays
+
+
+def seidel(x):
+    for _ in range(2):
+        for i in range(1, len(x) - 1):
+            x[i] = math.tanh(x[i - 1] + x[i] * x[i + 1])
+    return (x * x).sum()
+
+
+X = np.array([0.9, 1.4, -0.7, 1.2])
+
+
+def test_sound_as_it_is() -> None:
+    agree(seidel, X)
+    agree(rotate, 0.7, 1.3, -0.4, 4)
+
+
+def test_a_broken_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = registry.ScalarRule(
+        operator.mul, (lambda y, a, b: b, lambda y, a, b: b), False, None
+    )
+    monkeypatch.setitem(registry._scalar, operator.mul, broken)
+    with pytest.raises(AssertionError):
+        agree(seidel, X)
+
+
+def test_a_dropped_save_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = build.make_plan
+
+    def forgetful(*args: Any, **kw: Any) -> Any:
+        made = planned(*args, **kw)
+        assert made.naive or made.primal.saved, "this program is rolled back"
+        made.primal.saved.clear()
+        return made
+
+    monkeypatch.setattr(build, "make_plan", forgetful)
+    with pytest.raises(AssertionError, match="Not equal"):
+        agree(seidel, X)
+
+
+def test_an_unsound_evaluation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan.Chooser, "_memory_agrees", lambda self, load, points: True)
+    with pytest.raises(AssertionError):
+        agree(seidel, X)
+
+
+def test_a_wrong_edge_copy_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_by_one(self: Any, v: Any) -> Any:
+        return self.b.get(self.slot(v)) if v not in self.local else self._accumulated.pop(v, None)
+
+    monkeypatch.setattr(reverse.Reverse, "take", one_by_one)  # read, but not set to zero
+    with pytest.raises(AssertionError):
+        agree(rotate, 0.7, 1.3, -0.4, 4)
+    with pytest.raises(AssertionError):
+        agree(swap_arrays, X, X * 0.5, 3)

@@ -1,0 +1,87 @@
+"""Calls that stay calls: self and mutual recursion, with arrays written and returned."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pullback.ad import compile as kernels
+
+from .harness import Derived, jvp
+from .test_traps import agree, difference
+
+
+def fib(x, n):
+    if n < 2:
+        return x * n + 1.0
+    return fib(x, n - 1) * math.sin(fib(x, n - 2) + x)
+
+
+def tree(x, lo, hi):
+    if hi - lo == 1:
+        v = x[lo]
+        x[lo] = v * v
+        return math.sin(v)
+    m = (lo + hi) // 2
+    return tree(x, lo, m) * tree(x, m, hi) + x[lo]
+
+
+def even(x, n):
+    return x if n == 0 else odd(x * x + 0.1, n - 1)
+
+
+def odd(x, n):
+    return math.sin(x) if n == 0 else even(math.cos(x), n - 1)
+
+
+def products(x, n):
+    if n == 0:
+        return x.copy()
+    y = products(x, n - 1)
+    z = y * x
+    y[0] = y[0] * 2.0
+    return z
+
+
+def in_loop(x, n):
+    s = 0.0
+    for i in range(n):
+        s += fib(x * 0.5, i) * s + x
+    return s
+
+
+CASES = [
+    (lambda x, n: fib(x * x, n) + x, (0.3, 5)),
+    (lambda x: tree(x, 0, len(x)), (np.array([0.3, 0.4, 0.5, 0.6, 0.7]),)),
+    (lambda x, n: even(x, n), (0.3, 5)),
+    (lambda x, n: products(x, n).sum(), (np.array([0.3, 1.2]), 3)),
+    (in_loop, (0.4, 4)),
+]
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_reverse(case: int) -> None:
+    f, args = CASES[case]
+    agree(f, *args)
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_forward(case: int) -> None:
+    f, args = CASES[case]
+    (g,) = difference(f, *args)
+    t = 1.0 if isinstance(args[0], float) else np.linspace(0.5, 1.0, len(args[0]))
+    assert jvp(f, args, (t,))[1] == pytest.approx(np.sum(g * t), rel=1e-8)
+
+
+def test_machine_code() -> None:
+    f, args = CASES[1]
+    d = Derived(f, args)
+    wanted = d(*args)
+    kernel = kernels.gradient(d.flat, [True])
+    x, dx = args[0].copy(), np.zeros(5)
+    (value,) = kernel.call(x, dx, 1.0)
+    assert value == pytest.approx(wanted.value, rel=1e-13)
+    np.testing.assert_allclose(dx, wanted.grads[0], rtol=1e-12)
+    np.testing.assert_allclose(x, wanted.args[0], rtol=1e-13)
