@@ -217,7 +217,7 @@ def _forwarding(f: Any, positional: int, keywords: tuple[str, ...]) -> Callable[
     name = name if name.isidentifier() else "call"
     scope = {"callee_": f, "__name__": "forwarding"}
     exec(f"def {name}({takes}):\n    return callee_({gives})\n", scope)
-    return scope[name]  # type: ignore[no-any-return]
+    return scope[name]
 
 
 def _positional_names(f: Any, n: int) -> list[str]:
@@ -286,7 +286,7 @@ def subtree(trees: Sequence[Tree], path: Path) -> Tree:
     for step in path[1:]:
         keys = getattr(tree.cls, "keys", None)
         tree = tree.elements[keys.index(step) if keys else step]
-    return tree  # type: ignore[no-any-return]
+    return tree
 
 
 def check_differentiable(argument: Argument, tree: Tree, value: Any, loc: Any) -> None:

@@ -96,7 +96,7 @@ class Check:
         op = self.op = VJP(f, how["engine"], how["options"])
         call = op.bind(args, kwargs)
         plan, _ = op.plan(op.bind(_copied(args), _copied(dict(kwargs))))
-        self.aim, self.prepared = plan.aim, plan.prepared  # type: ignore[attr-defined]
+        self.aim, self.prepared = plan.aim, plan.prepared
         if not any(self.aim.active):
             raise NotDifferentiable(
                 f"no argument of this call of {self.prepared.name}() is a float",

@@ -93,9 +93,7 @@ class Explanation:
         out = [f"{self.name}({self.signature})", ""]
         for file, found in self._by_file().items():
             out.append(f"{file}")
-            rows = [
-                (at, linecache.getline(file, at).rstrip(), x) for at, x in sorted(found.items())
-            ]
+            rows = [(at, _text(file, at), x) for at, x in sorted(found.items())]
             wide = min(max((len(text) for _, text, _ in rows), default=0), 60)
             out += [f"{at:5d} | {text:<{wide}}  # {x}" for at, text, x in rows]
         if inside := str(self.inside):
@@ -199,6 +197,10 @@ def _instabilities(function: Any, prepared_: Prepared) -> list[str]:
 
 
 # -- words -----------------------------------------------------------------------------------------
+def _text(file: str, line: int) -> str:
+    return linecache.getline(file, line).rstrip()
+
+
 def _place(loc: Loc) -> Loc:
     return Loc(loc.file, loc.line)
 

@@ -184,7 +184,8 @@ def overlap(x: np.ndarray, y: np.ndarray) -> bool:
     if not np.may_share_memory(x, y):
         return False
     try:
-        return np.shares_memory(x, y, max_work=100_000)
+        work: Any = 100_000
+        return np.shares_memory(x, y, max_work=work)
     except np.exceptions.TooHardError:
         return True
 

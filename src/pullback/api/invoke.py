@@ -86,7 +86,7 @@ def _layout(x: np.ndarray) -> tuple[Any, ...]:
 
 
 def address(x: np.ndarray) -> int:
-    return x.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    return x.__array_interface__["data"][0]
 
 
 class _Block:

@@ -54,7 +54,7 @@ class JVP(Operator):
     ) -> tuple[Any, Any]:
         call = self.bind(primals, kwargs)
         plan, leaves = self.plan(call)
-        return plan.push(leaves, plan.match(leaves, tangents))  # type: ignore[no-any-return]
+        return plan.push(leaves, plan.match(leaves, tangents))
 
     def make_nested(self, prepared: Prepared, call: Call) -> PushPlan:
         aim = Aim.all(prepared, call)
@@ -109,7 +109,7 @@ class Pushforward:
         out = self.run(leaves, tangents)
         return self.results(out, leaves), build(self.results.tree, iter(self.dots(out)), nothing)
 
-    def run(self, leaves: tuple[Any, ...], tangents: list[Any]) -> Any:
+    def run(self, leaves: Sequence[Any], tangents: list[Any]) -> Any:
         """Tangent arrays are copied: the function may write to them as it does to its arguments."""
         given = [as_tangent(tangents[p], leaves[p], t) for p, t in self.tangents]
         return self.call(*leaves, *given)

@@ -63,13 +63,14 @@ def _walk(tree: Tree, x: Any, at: str, out: list[Any], optional: bool) -> None:
         if x is None and (optional or not carries_any(tree)):
             out += [(at, None) for _ in leaves(tree)]
             return
-        named = isinstance(x, dict)
-        if not isinstance(x, (tuple, dict)) or len(x) != len(tree.elements):
+        if isinstance(x, dict):
+            x = tuple(x.values())
+        if not isinstance(x, tuple) or len(x) != len(tree.elements):
             raise CotangentMismatch(
                 f"{at} is {_word(x)}, its value is a tuple of {len(tree.elements)}",
                 hint=f"Pass a tuple of {len(tree.elements)}.",
             )
-        for i, (e, part) in enumerate(zip(tree.elements, x.values() if named else x)):
+        for i, (e, part) in enumerate(zip(tree.elements, x)):
             _walk(e, part, spell(at, (i,)), out, optional)
     elif not tree.known:
         out.append((at, x))
@@ -84,12 +85,12 @@ def _leaf(x: Any, t: Any, shape: Any, at: str, optional: bool) -> Any:
         return None
     numbers = (int, float, np.floating, np.integer)
     if isinstance(t, types.Complex):
-        numbers = (*numbers, complex, np.complexfloating)  # type: ignore[assignment]
+        numbers = (*numbers, complex, np.complexfloating)
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x[()]
     if isinstance(x, bool) or not isinstance(x, numbers):
         raise CotangentMismatch(f"{at} is {_word(x)}, its value is a {kind_of(t)}")
-    return complex(x) if isinstance(t, types.Complex) else float(x)
+    return complex(x) if isinstance(t, types.Complex) else float(x)  # type: ignore[arg-type]
 
 
 def _array_leaf(x: Any, t: Any, shape: tuple[int, ...], at: str, optional: bool) -> Any:

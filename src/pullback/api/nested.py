@@ -278,7 +278,8 @@ class JacobianOf(Node):
             for i, k in enumerate(self.rows):
                 bar = bars[i * n + at]
                 if bar is not None:
-                    seeds[k] = {m: np.asarray(v)[(..., *index)] for m, v in bar.items()}
+                    at_index: Any = (..., *index)
+                    seeds[k] = {m: np.asarray(v)[at_index] for m, v in bar.items()}
             _, found = self.inner.pull(moved, seeds, active, order + 1)
             for q, d in found.items():
                 for mask, v in _derivative(d, bit, self.base.zero(x, q)).items():

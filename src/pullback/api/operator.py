@@ -64,6 +64,8 @@ class NodePlan(Plan):
 class Operator:
     """Base of the operator objects. ``settings`` are the keyword arguments that make another."""
 
+    __qualname__: str
+
     def __init__(
         self, f: Callable[..., Any], engine: str, options_: Mapping[str, Any], **settings: Any
     ) -> None:
@@ -71,7 +73,7 @@ class Operator:
         self.settings = settings
         self.resolved: Options = options.resolve(engine, options_)
         self.nested = isinstance(f, Operator)
-        self.target = f.target if isinstance(f, Operator) else target_of(f)
+        self.target: Target | Opaque = f.target if isinstance(f, Operator) else target_of(f)
         self.plans: dict[Any, Plan] = {}
         self.function = getattr(self.target, "function", None)
         self.plain = getattr(self.target, "plain", -1)
@@ -98,7 +100,8 @@ class Operator:
             target = target.target(args, kwargs)
         if not kwargs and len(args) == target.plain:
             return Call(target, args, (True,) * len(args), len(args))
-        return Call(target, *target.bind(args, kwargs), len(args))
+        values, given = target.bind(args, kwargs)
+        return Call(target, values, given, len(args))
 
     def plan(self, call: Call) -> tuple[Any, tuple[Any, ...]]:
         """The plan for a call, and its checked leaves. Plans are shared by operators alike."""

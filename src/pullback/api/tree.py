@@ -78,7 +78,7 @@ def nothing(_: AVal) -> None:
 def getter(found: list[Path]) -> Callable[[Any], tuple[Any, ...]]:
     """The function from a root value to the tuple of what is at the paths."""
     items = "".join("v" + "".join(f"[{s!r}]" for s in path) + ", " for path in found)
-    return eval(f"lambda v: ({items})")  # type: ignore[no-any-return]
+    return eval(f"lambda v: ({items})")
 
 
 def spell(name: str, path: Path) -> str:
@@ -97,7 +97,7 @@ def kind_of(t: Any) -> str:
 
 def zeros_like(x: Any, t: Any, dtype: Any = None) -> Any:
     """A fresh array of zeros beside ``x``: C order, F if ``x`` is F."""
-    order = "F" if t.layout == "F" else "C"
+    order: Any = "F" if t.layout == "F" else "C"
     return np.zeros(x.shape, dtype or as_dtype(t.dtype), order)
 
 
@@ -128,7 +128,7 @@ def converter(t: Any) -> Callable[[Any], Any]:
     if t in CONVERT:
         return CONVERT[t]
     if isinstance(t, types.Number):
-        return as_dtype(t).type  # type: ignore[no-any-return]
+        return as_dtype(t).type
     return _identity
 
 

@@ -39,7 +39,7 @@ def vjp(
     """
     op = VJP(f, engine, options)
     op.plans = shared_plans(f, (VJP, op.resolved))
-    return op(*primals, **kwargs)  # type: ignore[no-any-return]
+    return op(*primals, **kwargs)
 
 
 class VJP(Operator):
@@ -64,8 +64,9 @@ class SplitPlan(Plan):
         super().__init__(prepared)
         options = self.options = op.resolved
         self.kernel = kernels.gradient(prepared.flat, aim.active, split=True, options=options)
-        built = self.built = self.kernel.built
+        built = self.kernel.built
         assert built is not None
+        self.built = built
         self.aim = aim
         self.results = Results(prepared.flat.result, built.from_args)
         self.exact = {o for o in built.from_args if o is not None}
@@ -109,7 +110,7 @@ class Pullback:
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         bars = match(self._tree, cotangent, self._types, self._shapes, "the cotangent")
-        return self._aim.structure(self.pull(bars))  # type: ignore[no-any-return]
+        return self._aim.structure(self.pull(bars))
 
     def pull(self, bars: list[Any]) -> list[Any]:
         """The cotangents of the leaves of the arguments, for those of the leaves of the value."""
