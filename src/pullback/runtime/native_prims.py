@@ -9,11 +9,13 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.typing import signature
 from numba.np.arrayobj import load_item, store_item
+from numba.np.numpy_support import from_dtype
 
 from . import native_arrays, native_linalg, native_tape  # noqa: F401  (they register theirs)
 from . import prims as p
@@ -188,12 +190,14 @@ def _select(n: int) -> Any:
 
 @native(p.cast, 0)
 def _cast(n: int, type: Any) -> Any:
+    to = type if isinstance(type, types.Type) else from_dtype(np.dtype(type))
+
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        return cx.cast(b, args[0], sig.args[0], type)
+        return cx.cast(b, args[0], sig.args[0], to)
 
     def typer(context: Any, x: Any) -> Any:
-        lossy = isinstance(plain(x), types.Complex) and not isinstance(type, types.Complex)
-        return None if lossy else signature(type, plain(x))
+        lossy = isinstance(plain(x), types.Complex) and not isinstance(to, types.Complex)
+        return None if lossy else signature(to, plain(x))
 
     return typer, codegen
 
