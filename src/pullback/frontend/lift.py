@@ -118,6 +118,7 @@ def build(code: CodeType, info: Info) -> IR:
     nlocals, nargs = len(machine.local_names), len(info.argnames)
     given = (1 << nargs) - 1 | ((1 << nlocals) - (1 << machine.first_free))
     flow = analyse(instrs, nlocals, given)
+    machine.restored = flow.cleared
     start(machine, nargs, given, flow.blocks[0].start)
     joins = {}
     for raw in flow.blocks:

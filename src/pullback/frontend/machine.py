@@ -71,6 +71,7 @@ class Machine:
         self.stack: list[Operand] = []
         self.block = ir.block()
         self.bound = 0
+        self.restored = 0  # the locals that may be given back an unbound value
         self.loc = Loc()
         self.done = False
         self.kwnames: tuple[str, ...] = ()
@@ -112,8 +113,7 @@ class Machine:
         if isinstance(x, Value) and x.name is None:
             x.name = self.value_names[i]
         self.locals[i] = x
-        if not isinstance(x, Undef):
-            self.bound |= 1 << i
+        self.bound |= (1 << i) & ~self.restored
 
     def take(self, i: int) -> Operand:
         """The value of local i, bound or not, which is then unbound."""
