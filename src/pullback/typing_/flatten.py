@@ -48,9 +48,8 @@ from .actions import Form
 from .lattice import Abstract, ATuple, AVal, constant, is_array, is_scalar, leaves, widen
 from .products import Text
 from .scalars import convert_constant, typed_constant
-from .specialised import Cell, CellSlots, Flat, Spec, Specialised
+from .specialised import MAX_FUNCTION, MAX_INLINE, MAX_LATE, Cell, CellSlots, Flat, Spec, Specialised
 
-MAX_INLINE = 3000
 
 
 class Unreachable(Exception):
@@ -75,6 +74,7 @@ class Emitter:
         self.shared = shared or Shared()
         self.calls: list[tuple[Op, Specialised]] = []
         self.inlining: list[Spec] = []
+        self.written = 0
         self.cells: dict[Cell, CellSlots | None] = {}  # None: several are alive
 
     # -- operations ----------------------------------------------------------------------------
@@ -82,6 +82,7 @@ class Emitter:
         args = (Const(callee), *map(_operand, operands))
         op = Op(CALL, self.ir.value(name, type), args, None, self.loc)
         self.block.ops.append(op)
+        self.written += 1
         return op.result
 
     def cast(self, form: Form, a: Abstract, to: Abstract) -> Form:
@@ -170,7 +171,8 @@ class Emitter:
         self, spec: Spec, forms: tuple[Form, ...], cells: dict[str, Any] | None = None
     ) -> Form:
         """The result of a specialised function on these arguments: inlined, or called."""
-        stays = spec.recursive or (spec.size > MAX_INLINE and not spec.trusted)
+        limit = MAX_LATE if self.written > MAX_FUNCTION else MAX_INLINE
+        stays = spec.recursive or (spec.size > limit and not spec.trusted)
         if stays and not cells:
             return self.call_specialised(spec, forms)
         if spec in self.inlining:

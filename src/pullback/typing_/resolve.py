@@ -34,7 +34,7 @@ from .lattice import (
     widen,
 )
 from .prim_types import INTEGERS, PRIM_TYPES, STATIC
-from .specialised import PYTHON, Semantics, Spec
+from .specialised import MAX_INLINE, PYTHON, Semantics, Spec
 from .statements import ClosureOf, MethodOf, PartialOf, split_closure
 
 STATIC_DEPTH = 16  # how deep a body may call itself with constants that differ
@@ -224,7 +224,7 @@ class Resolver:
         key = (f, avals, semantics)
         table = self.trusted_specs() if trusted else self.engine.specs
 
-        def make() -> Spec:
+        def make(avals: tuple[Abstract, ...] = avals) -> Spec:
             spec = Spec(ir, avals, semantics, ir.info.qualname)
             spec.place, spec.trusted, spec.code = place, trusted, f.__code__
             return spec
@@ -234,7 +234,20 @@ class Resolver:
             found = self.engine.spec(key, make)
             if trusted and not found.running and not found.heads and self.stable:
                 table[key] = found
+        if found.size > MAX_INLINE and not trusted:
+            found = self.shared(found, key, make)
         return Enter(found, tuple(s for s, _ in bound), tuple(a for _, a in bound))
+
+    def shared(self, big: Spec, key: tuple[Any, ...], make: Any) -> Spec:
+        """A function too big to inline, for numbers not known: one for all calls, if that types."""
+        f, avals, semantics = key
+        wide = tuple(map(widen, avals))
+        if wide == avals:
+            return big
+        try:
+            return self.engine.spec((f, wide, semantics), lambda: make(wide))  # type: ignore
+        except TypingError:
+            return big
 
     def generalised(
         self, code: Any, avals: tuple[Abstract, ...], trusted: bool

@@ -14,6 +14,13 @@ from .access import Hidden, Static
 from .lattice import Abstract
 
 
+MAX_INLINE = 3000
+"""Callees with more operations than this stay calls."""
+
+MAX_FUNCTION, MAX_LATE = 6000, 150
+"""In a function that has grown beyond the first, so do those with more than the second."""
+
+
 class Semantics(NamedTuple):
     """Whose meaning a function has: CPython's and NumPy's, or Numba's with the options of njit."""
 
