@@ -92,20 +92,20 @@ def call_sites(ir: IR) -> list[tuple[Block, Op]]:
     return [(b, op) for b in ir for op in b.ops if op.kind == CALL]
 
 
-def callees(ir: IR) -> dict[Value, Any]:
+def callees(ir: IR) -> dict[Operand, Any]:
     """The values that are known objects as things stand: globals, builtins, and attributes of
     modules among them. (A global may be rebound later: only valid as long as it is not.)"""
-    known: dict[Value, Any] = {}
+    known: dict[Operand, Any] = {}
     for op in ir.ops():
         if op.kind == GLOBAL:
             scope = ir.info.globals if op.attr in ir.info.globals else vars(builtins)
             if op.attr in scope:
                 known[op.result] = scope[op.attr]
         elif op.is_call(getattr) and len(op.args) == 3:
-            base, name = known.get(op.args[1]), op.args[2]  # type: ignore[call-overload]
-            static = isinstance(base, ModuleType) and isinstance(name, Const)
-            if static and hasattr(base, name.value):
-                known[op.result] = getattr(base, name.value)
+            base, name = known.get(op.args[1]), op.args[2]
+            attribute = name.value if isinstance(name, Const) else ""
+            if isinstance(base, ModuleType) and hasattr(base, attribute):
+                known[op.result] = getattr(base, attribute)
     return known
 
 
@@ -117,7 +117,7 @@ def replace_calls(ir: IR, mapping: Mapping[Any, Any]) -> bool:
     changed = False
     for _, op in call_sites(ir):
         fn = op.fn
-        target = fn.value if isinstance(fn, Const) else known.get(fn)  # type: ignore[arg-type]
+        target = fn.value if isinstance(fn, Const) else known.get(fn)
         if id(target) in table and (target is not None or isinstance(fn, Const)):
             op.args = (Const(table[id(target)]), *op.args[1:])
             op.target = None

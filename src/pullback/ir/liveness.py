@@ -57,8 +57,9 @@ def liveness(ir: IR) -> Liveness:
             live = edges[b].union(*(into[s] for s in graph[b]))
             out[b] = live
             live = (live - defines[b]) | needs[b]
-            if ir.blocks[b].handler is not None:
-                live |= into[ir.blocks[b].handler]
+            handler = ir.blocks[b].handler
+            if handler is not None:
+                live |= into[handler]
             if live != into[b]:
                 into[b] = live
                 changed = True
@@ -67,7 +68,8 @@ def liveness(ir: IR) -> Liveness:
 
 def _summary(block: Block) -> tuple[set[Value], set[Value]]:
     """What the block reads before it defines it, and what it defines."""
-    needed, defined = set(), set(block.params)
+    needed: set[Value] = set()
+    defined = set(block.params)
     for op in block.ops:
         needed.update(v for v in values(op.args) if v not in defined)
         defined.add(op.result)

@@ -104,7 +104,7 @@ def _components(feeds: Mapping[Value, list[Operand]], nodes: list[Value]) -> lis
                     parent = stack[-1][0]
                     low[parent] = min(low[parent], low[v])
                 if low[v] == number[v]:
-                    component = []
+                    component: list[Value] = []
                     while not component or component[-1] is not v:
                         component.append(open_.popitem()[0])
                     found.append(component[::-1])

@@ -2,7 +2,7 @@
 stands for both.
 
 For calls whose result depends on the operands alone. They may raise: if the first did not, the
-second does not.
+second does not. A handler sees nothing of what is before it: exceptions leave blocks half-way.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Hashable
 
 from ..ir.core import IR, Op, Operand, Undef, Value
 from ..ir.dominators import dominators
+from ..ir.edit import handlers
 from .copy_prop import keep_name
 from .effects import deterministic
 from .scalars import is_number
@@ -27,30 +28,34 @@ def cse(ir: IR) -> bool:
     tree = dominators(ir)
     table: dict[Hashable, Value] = {}  # what is available at the point the walk has reached
     same: dict[Value, Operand] = {}
-    stack: list[tuple[int, list[Hashable] | None]] = [(tree.root, None)]
+    barriers = handlers(ir)
+    stack: list[tuple[int, int, list[Hashable] | None]] = [(tree.root, tree.root, None)]
     while stack:
-        id, added = stack.pop()
+        id, scope, added = stack.pop()
         if added is not None:
             for key in added:
                 del table[key]
             continue
-        block = ir.blocks[id]
+        if id in barriers:
+            scope = id
         added, kept = [], []
-        for op in block.ops:
+        for op in ir.blocks[id].ops:
             if any(isinstance(x, Value) and x in same for x in op.args):
                 op.map(lambda x: same.get(x, x) if isinstance(x, Value) else x)
-            key = _key(op)
-            if key is not None and key in table:
+            shared = _key(op)
+            key = (scope, shared)
+            if shared is None:
+                kept.append(op)
+            elif key in table:
                 same[op.result] = table[key]
                 keep_name(table[key], op.result)
-                continue
-            kept.append(op)
-            if key is not None:
+            else:
+                kept.append(op)
                 table[key] = op.result
                 added.append(key)
-        block.ops = kept
-        stack.append((id, added))
-        stack.extend((c, None) for c in reversed(tree.children[id]))
+        ir.blocks[id].ops = kept
+        stack.append((id, scope, added))
+        stack.extend((c, scope, None) for c in reversed(tree.children[id]))
     ir.substitute(same)
     return bool(same)
 

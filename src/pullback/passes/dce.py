@@ -1,22 +1,26 @@
 """Dead code elimination: what nobody uses and nobody sees goes, parameters of blocks included.
 
 Uses are counted backwards from what is seen (stores, returns, branches, what may raise), so values
-that only keep each other alive around a loop go too.
+that only keep each other alive around a loop go too. An unused array whose dimensions might be
+negative stays: its allocation raises then, and what follows may have been proven on the grounds
+that it did not.
 """
 
 from __future__ import annotations
 
-from ..ir.core import IR, Edge, Operand, Value
+from ..ir.core import IR, Const, Edge, Operand, Value
 from ..ir.edit import bindings, definitions, handlers, implicit
+from ..runtime import prims
 from .effects import removable
 
 
 def dce(ir: IR) -> bool:
     """Remove operations and block parameters that do not influence anything."""
-    live = _live(ir, keep_ops=False)
+    may_go = _may_go(ir)
+    live = _live(ir, may_go)
     changed = _sweep_params(ir, live)
     for b in ir:
-        kept = [op for op in b.ops if op.result in live or not removable(op)]
+        kept = [op for op in b.ops if op.result in live or op.result not in may_go]
         changed |= len(kept) != len(b.ops)
         b.ops = kept
     return changed
@@ -24,10 +28,28 @@ def dce(ir: IR) -> bool:
 
 def dead_params(ir: IR) -> bool:
     """Remove block parameters that no operation or terminator reads, and the edges' arguments."""
-    return _sweep_params(ir, _live(ir, keep_ops=True))
+    return _sweep_params(ir, _live(ir, set()))
 
 
-def _live(ir: IR, keep_ops: bool) -> set[Value]:
+def _may_go(ir: IR) -> set[Value]:
+    """The results of the operations that do nothing that is seen if they are not used."""
+    lengths = {op.result for op in ir.ops() if op.is_call(prims.dim)}
+    return {
+        op.result
+        for op in ir.ops()
+        if removable(op)
+        and (
+            not op.is_call(prims.empty, prims.zeros)
+            or all(_length(n) or n in lengths for n in op.args[3:])
+        )
+    }
+
+
+def _length(n: Operand) -> bool:
+    return isinstance(n, Const) and n.value >= 0
+
+
+def _live(ir: IR, may_go: set[Value]) -> set[Value]:
     """The values that what must stay depends on."""
     feeds: dict[Value, list[Operand]] = {}  # a block's parameter: what the edges bind it to
     for b in ir:
@@ -40,7 +62,7 @@ def _live(ir: IR, keep_ops: bool) -> set[Value]:
     for b in ir:
         work.extend(b.term.operands)
         for op in b.ops:
-            if keep_ops or not removable(op):
+            if op.result not in may_go:
                 work.extend(op.args)
     while work:
         x = work.pop()

@@ -19,7 +19,7 @@ from ..runtime import prims
 from .scalars import constant, is_a, type_name
 from .shapes import dim_below, known_dim
 
-Defs = dict[Value, Op]
+Defs = dict[Operand, Op]
 
 
 def fold(ir: IR) -> bool:
@@ -52,12 +52,12 @@ def fold(ir: IR) -> bool:
 def _simplified(op: Op, defs: Defs) -> Operand | None:
     """What ``op`` is equal to, or None."""
     callee = op.callee
-    if callee is None or op.kwnames:
+    if callee is None or op.kwnames or not _hashable(callee):
         return None
     args = op.args[1:]
     if all(isinstance(x, Const) for x in args):
-        return _evaluated(op, callee, [x.value for x in args])  # type: ignore[union-attr]
-    rule = _IDENTITIES.get(callee) if isinstance(callee, Hashable) else None
+        return _evaluated(op, [x.value for x in args])  # type: ignore[union-attr]
+    rule = _IDENTITIES.get(callee)
     return None if rule is None else rule(op, defs)
 
 
@@ -73,11 +73,12 @@ _ON_CONSTANTS = {
 }
 
 
-def _evaluated(op: Op, callee: Any, values: list[Any]) -> Const | None:
+def _evaluated(op: Op, values: list[Any]) -> Const | None:
     """The call's result, if it has one now and it is of the operation's type."""
-    if not isinstance(callee, Hashable) or callee not in _ON_CONSTANTS:
+    callee = op.callee
+    if callee not in _ON_CONSTANTS or not all(map(_immutable, values)):
         return None
-    if not all(map(_immutable, values)) or (callee in _GROWING and not all(map(_small, values))):
+    if callee in _GROWING and not all(map(_small, values)):
         return None
     try:
         with np.errstate(all="ignore"):
@@ -85,6 +86,10 @@ def _evaluated(op: Op, callee: Any, values: list[Any]) -> Const | None:
     except Exception:
         return None  # it raises: at run time, where the program can see it
     return _as_result(op, result)
+
+
+def _hashable(x: Any) -> bool:
+    return isinstance(x, Hashable)
 
 
 def _immutable(x: Any) -> bool:
@@ -187,7 +192,7 @@ def _pow(op: Op, defs: Defs) -> Operand | None:
 
 def _twice(op: Op, defs: Defs) -> Operand | None:
     """neg(neg(x)) is x, and the like."""
-    inner = defs.get(op.args[1])  # type: ignore[call-overload]
+    inner = defs.get(op.args[1])
     if inner is not None and inner.callee is op.callee and _same(op, inner.args[1]):
         return inner.args[1]
     return None
@@ -255,7 +260,7 @@ _IDENTITIES: dict[Any, Callable[[Op, Defs], Operand | None]] = {
 
 
 # -- rewriting -------------------------------------------------------------------------------------
-def offset(op: Op | None) -> tuple[Operand, int] | None:
+def offset(op: Op | None) -> tuple[Value, int] | None:
     """``x`` and ``c`` of an integer operation ``x + c``, c constant."""
     if op is None or not op.is_call(operator.add, operator.sub) or not _integer(op.result):
         return None
@@ -270,7 +275,7 @@ def offset(op: Op | None) -> tuple[Operand, int] | None:
 def _reassociate(op: Op, defs: Defs) -> bool:
     """Turn (x + c) + d into x + (c + d), for integers."""
     outer = offset(op)
-    inner = None if outer is None else offset(defs.get(outer[0]))  # type: ignore[call-overload]
+    inner = None if outer is None else offset(defs.get(outer[0]))
     if outer is None or inner is None or not _same(op, inner[0]):
         return False
     total = inner[1] + outer[1]
@@ -284,8 +289,7 @@ def _look_through(op: Op, defs: Defs) -> bool:
     """Ask the array below a view or copy for a dimension."""
     changed = False
     while op.is_call(prims.dim) and isinstance(op.args[2], Const):
-        x = op.args[1]
-        below = dim_below(defs.get(x) if isinstance(x, Value) else None, op.args[2].value)
+        below = dim_below(defs.get(op.args[1]), op.args[2].value)
         if below is None:
             break
         op.args = (op.fn, below[0], Const(below[1]))

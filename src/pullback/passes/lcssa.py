@@ -41,7 +41,8 @@ class _Closer:
         self.edges_to = incoming(ir)
         self.uses: dict[Value, list[Use]] = {}
         for b in ir:
-            for holder in (*b.ops, b.term, *b.edges):
+            holders: list[Op | Terminator | Edge] = [*b.ops, b.term, *b.edges]
+            for holder in holders:
                 self.note(b, holder)
 
     def note(self, block: Block, holder: Op | Terminator | Edge) -> None:

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..ir.core import IR
+from .bounds import bounds
 from .copy_prop import copy_prop
 from .cse import cse
 from .dce import dce
 from .fold import fold
 from .licm import licm
 from .mem2reg import mem2reg
+from .shapes import shapes
 from .simplify_cfg import simplify_cfg
 
 Pass = Callable[[IR], bool]
@@ -136,7 +138,7 @@ def standard() -> PassManager:
         [
             Stage("slots", _named([mem2reg])),
             Stage("clean", _named(clean), rounds=4),
-            Stage("move", _named([licm, cse, dce])),
+            Stage("move", _named([licm, shapes, fold, cse, bounds, dce])),
         ]
     )
 

@@ -9,13 +9,13 @@ from ..ir.core import CALL, IR, Const, Loc, Op, Operand, Value
 
 
 @cache
-def _kinds(cls: type) -> frozenset[str]:
+def _kinds(cls: Any) -> frozenset[str]:
     return frozenset(c.__name__ for c in cls.__mro__)
 
 
 def is_a(type_: Any, *names: str) -> bool:
     """Whether ``type_`` is of one of the classes of Numba types with these names."""
-    return type_ is not None and not _kinds(type(type_)).isdisjoint(names)
+    return type_ is not None and not _kinds(type(type_)).isdisjoint(names)  # type: ignore[arg-type]
 
 
 def is_number(type_: Any) -> bool:

@@ -1,11 +1,17 @@
-"""The dimensions of arrays as their construction shows them."""
+"""The dimensions of arrays as their construction shows them.
+
+`shapes` also asks block parameters: in ``u, v = v, u`` around a loop both keep their length.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..ir.core import Const, Op, Operand, Value
+from ..ir.core import IR, Const, Op, Operand, Value
+from ..ir.dominators import dominators
+from ..ir.edit import bindings, definitions
 from ..runtime import prims
+from .scalars import type_name
 
 _SAME = (
     *(prims.real_view, prims.imag_view, prims.own, prims.contiguous),
@@ -13,10 +19,90 @@ _SAME = (
 )
 
 
-def known_dim(x: Operand, axis: int, defs: Mapping[Value, Op]) -> Operand | None:
+Source = tuple[Operand, int | None]  # a length itself (None), or the array and axis it is of
+
+
+def shapes(ir: IR) -> bool:
+    """Ask for the length of an array that comes through block parameters where it is first known:
+    replace ``dim(p, k)`` if all arrays that p may be have the same length."""
+    asked = [op for op in ir.ops() if op.is_call(prims.dim) and isinstance(op.args[2], Const)]
+    if not asked:
+        return False
+    tree, defined = dominators(ir), definitions(ir)
+    defs: dict[Operand, Op] = {v: op for v, (_, op) in defined.items() if op is not None}
+    feeds = _feeds(ir)
+    replaced: dict[Value, Operand] = {}
+    changed = False
+    for op in asked:
+        source = _only_source(op, feeds, defs)
+        if source is None or source[0] is op.args[1]:
+            continue
+        found, axis = source
+        home = defined[found][0].id if isinstance(found, Value) else tree.root
+        if not tree.dominates(home, defined[op.result][0].id):
+            continue
+        if axis is not None:
+            op.args = (op.fn, found, Const(axis))
+            changed = True
+        elif type_name(found) == type_name(op.result):
+            replaced[op.result] = found
+    for b in ir:
+        b.ops = [op for op in b.ops if op.result not in replaced]
+    ir.substitute(replaced)
+    return changed or bool(replaced)
+
+
+def _feeds(ir: IR) -> dict[Operand, list[Operand]]:
+    """What the edges bind block parameters to; items of iterations are what they are."""
+    feeds: dict[Operand, list[Operand]] = {}
+    items = set()
+    for b in ir:
+        for _, p, x in bindings(ir, b):
+            if x is None:
+                items.add(p)
+            else:
+                feeds.setdefault(p, []).append(x)
+    return {p: xs for p, xs in feeds.items() if p not in items}
+
+
+def _only_source(
+    asked: Op, feeds: Mapping[Operand, list[Operand]], defs: Mapping[Operand, Op]
+) -> Source | None:
+    """Where the length comes from, if it is the same for all arrays that may be asked."""
+    assert isinstance(asked.args[2], Const)
+    start = (asked.args[1], asked.args[2].value)
+    sources: list[Source] = []
+    seen, work = {start}, [start]
+    while work:
+        x, axis = work.pop()
+        if x in feeds:
+            below = [(y, axis) for y in feeds[x]]
+        else:
+            through = dim_below(defs.get(x), axis)
+            known = known_dim(x, axis, defs)
+            below = [through] if known is None and through is not None else []
+            if not below:
+                source = _canonical((x, axis) if known is None else (known, None), defs)
+                if source not in sources:
+                    sources.append(source)
+        work += [pair for pair in below if pair not in seen]
+        seen.update(below)
+    return sources[0] if len(sources) == 1 else None
+
+
+def _canonical(source: Source, defs: Mapping[Operand, Op]) -> Source:
+    """A length that is ``dim(x, k)`` as the array and axis."""
+    op = defs.get(source[0])
+    if source[1] is None and op is not None and op.is_call(prims.dim):
+        assert isinstance(op.args[2], Const)
+        return op.args[1], op.args[2].value
+    return source
+
+
+def known_dim(x: Operand, axis: int, defs: Mapping[Operand, Op]) -> Operand | None:
     """The operand that is the length of ``axis`` of the array ``x``, or None if only ``prims.dim``
     of it says so. Views and copies are looked through."""
-    op = defs.get(x) if isinstance(x, Value) else None
+    op = defs.get(x)
     if op is None:
         return None
     if op.is_call(prims.empty, prims.zeros):
@@ -68,7 +154,7 @@ def _kept_axis(op: Op, axis: int) -> int | None:
     return used + axis - len(kept)
 
 
-def _of_subview(op: Op, axis: int, defs: Mapping[Value, Op]) -> Operand | None:
+def _of_subview(op: Op, axis: int, defs: Mapping[Operand, Op]) -> Operand | None:
     kept = [s for s in _steps(op) if s[0] != "i"]
     if axis < len(kept):
         step, ints, _ = kept[axis]
