@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,13 +68,16 @@ class ArrayRule:
     reverse: Callable[..., Any]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Body:
     """A body: the function to enter, or (``typed``) what finds it from the abstract arguments."""
 
     function: Callable[..., Any]
     typed: bool = False
-    signature: inspect.Signature | None = None
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.function)
 
 
 _scalar: dict[Any, ScalarRule] = {}
@@ -157,7 +160,7 @@ class _BodyDecorator:
 
     def typed(self, *callees: Callable[..., Any]) -> Callable[[F], F]:
         def register(resolver: F) -> F:
-            _add_body(callees, Body(resolver, True, inspect.signature(resolver)))
+            _add_body(callees, Body(resolver, True))
             return resolver
 
         return register
@@ -182,7 +185,6 @@ def body_for(
         return None
     if not entry.typed:
         return entry.function
-    assert entry.signature is not None
     try:
         bound = entry.signature.bind(*avals, **(kwavals or {}))
     except TypeError:
