@@ -95,7 +95,7 @@ class Via(Action):
         self.size = inner.size
 
     @property
-    def result(self) -> Abstract | None:  # type: ignore[override]
+    def result(self) -> Abstract | None:
         return self.inner.result
 
     def emit(self, em: Any, args: Forms) -> Form:
@@ -124,11 +124,11 @@ class Enter(Action):
         self.spec, self.sources, self.given = spec, sources, given
 
     @property
-    def result(self) -> Abstract | None:  # type: ignore[override]
+    def result(self) -> Abstract | None:
         return self.spec.result
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return self.spec.size
 
     def emit(self, em: Any, args: Forms) -> Form:

@@ -71,7 +71,7 @@ def overload_body(
     key = ("body", callee, args, tuple(kws.items()))
     if key not in _memo:
         _memo[key] = _overload_body(callee, args, kws)
-    return _memo[key]  # type: ignore[no-any-return]
+    return _memo[key]
 
 
 def _overload_body(

@@ -19,14 +19,14 @@ class Call:
     its position among the operands, of which the callee is the first."""
 
     spec: Any
-    fn: Abstract
-    args: tuple[Abstract, ...]
-    kw: dict[str, Abstract]
+    fn: Any  # abstract values all, looked at without ceremony
+    args: tuple[Any, ...]
+    kw: dict[str, Any]
     op: Any = None
     sweep: Any = None
 
     @property
-    def all(self) -> tuple[Abstract, ...]:
+    def all(self) -> tuple[Any, ...]:
         return (*self.args, *self.kw.values())
 
     @property

@@ -8,6 +8,7 @@ NumPy's modules define is constant.
 from __future__ import annotations
 
 import builtins
+import functools
 from types import CellType, ModuleType
 from typing import Any
 
@@ -22,6 +23,7 @@ _TRUSTED = ("numpy", "numba", "scipy", "math", "cmath", "operator", "builtins")
 _OWN = tuple("pullback." + n for n in ("rules", "runtime", "typing_", "ad", "passes", "ir"))
 
 
+@functools.cache
 def is_trusted(module: Any) -> bool:
     """Whether the globals of a module of this name are constants."""
     name = str(module)
@@ -99,7 +101,7 @@ def default_value(engine: Any, function: Any, name: str, value: Any, place: Plac
 
 def captured(engine: Any, value: Any, place: Place) -> Abstract:
     """The abstract value of something captured, noted in the engine."""
-    if isinstance(value, bool) or isinstance(value, int):
+    if isinstance(value, int):
         engine.captured_int = True
         if engine.pins:
             note_static(engine, value, place)

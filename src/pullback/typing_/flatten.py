@@ -48,8 +48,16 @@ from .actions import Form
 from .lattice import Abstract, ATuple, AVal, constant, is_array, is_scalar, leaves, widen
 from .products import Text
 from .scalars import convert_constant, typed_constant
-from .specialised import MAX_FUNCTION, MAX_INLINE, MAX_LATE, Cell, CellSlots, Flat, Spec, Specialised
-
+from .specialised import (
+    MAX_FUNCTION,
+    MAX_INLINE,
+    MAX_LATE,
+    Cell,
+    CellSlots,
+    Flat,
+    Spec,
+    Specialised,
+)
 
 
 class Unreachable(Exception):
@@ -370,7 +378,7 @@ class Inlining:
         em = self.em
         em.loc = self.place(op.loc)
         kind = op.kind
-        if kind == CALL or kind == GLOBAL or kind == CLOSURE:
+        if kind in (CALL, GLOBAL, CLOSURE):
             if op.callee is check_bound:
                 self.forms[op.result] = self.check_bound(op)
                 return
@@ -397,7 +405,7 @@ class Inlining:
             if not isinstance(op.args[0], Undef):
                 self.fill(slots, op.args[0])
         elif kind == SETCELL:
-            target = self.forms[op.args[0]]  # type: ignore[index]
+            target = self.forms[op.args[0]]
             if not isinstance(op.args[1], Undef):
                 self.fill(target, op.args[1])
         elif kind == GETCELL:
@@ -433,7 +441,7 @@ class Inlining:
 
     def check_bound(self, op: Op) -> Form:
         """The value, after UnboundLocalError where it is not bound."""
-        em, x, name = self.em, op.args[1], op.args[2].value  # type: ignore[union-attr]
+        em, x, name = self.em, op.args[1], op.args[2].value
         flag = self.flags.get(x, Const(True)) if isinstance(x, Value) else Const(False)
         if isinstance(flag, Const) and flag.value:
             return self.form(x)
@@ -577,12 +585,12 @@ class Inlining:
         a, form = self.abstract(x), self.form(x)
         if isinstance(a, ATuple):
             return self.message(form, a)
-        return self.made(a.const, ()) if isinstance(a.const, type) else form  # type: ignore
+        return self.made(a.const, ()) if isinstance(a.const, type) else form
 
     def message(self, form: Form, a: Abstract) -> Operand:
         """An exception or a part of one: text is put together then."""
         if not isinstance(a, ATuple):
-            return form  # type: ignore[no-any-return]
+            return form
         parts = [self.message(f, e) for f, e in zip(form, a.elements)]
         if isinstance(a.cls, Text):
             return self.made(a.cls.maker, parts)
@@ -609,12 +617,12 @@ class Inlining:
         if len(self.returns) == 1:
             block, form, a, _ = self.returns[0]
             em.block = block
-            return em.cast(form, a, spec.result)  # type: ignore[arg-type]
+            return em.cast(form, a, spec.result)
         join = em.ir.block()
-        result = em.params(spec.result, join.params)  # type: ignore[arg-type]
+        result = em.params(spec.result, join.params)
         for block, form, a, loc in self.returns:
             em.block, em.loc = block, loc
-            block.term = Jump(Edge(join.id, em.passed(form, a, spec.result)), em.loc)  # type: ignore
+            block.term = Jump(Edge(join.id, em.passed(form, a, spec.result)), em.loc)
         em.block = join
         return result
 

@@ -12,10 +12,14 @@ from numba.core import types
 from ..errors import TypingError
 from ..rules.source import function
 from ..runtime import prims
+from . import iteration
 from .actions import Action, Known
 from .calls import Call, body_of
+from .handlers import evaluated, handles, part_action
 from .iteration import part
-from .lattice import NONE, Abstract, ATuple, AVal, is_array, is_scalar
+from .lattice import NONE, Abstract, ATuple, AVal, constant, is_array, is_scalar
+from .products import sequence, tuple_getitem
+from .statements import DictOf
 
 _SCOPE = dict(
     part=part,
@@ -153,9 +157,8 @@ def array_setitem(r: Any, c: Call) -> Action:
     steps = basic_steps(x.type.ndim, i)
     if steps is not None and is_array(v.type) and v.type.ndim and is_update(c):
         return Known(NONE)  # with an index that holds arrays, the update went to a copy
-    if steps is not None and element_index(steps, x.type.ndim):
-        if is_scalar(v.type):
-            return r.enter(c, setter(steps, _checked(c)))
+    if steps is not None and element_index(steps, x.type.ndim) and is_scalar(v.type):
+        return r.enter(c, setter(steps, _checked(c)))
     body = body_of(operator.setitem, c.args)
     if body is None and steps is not None:
         from ..rules.numpy.assign import assign_part
@@ -194,3 +197,47 @@ _UPDATES = {
         "matmul",
     ]
 }
+
+
+# -- the operations --------------------------------------------------------------------------------
+@handles(operator.getitem)
+def _getitem(r: Any, c: Call) -> Action | None:
+    x, i = c.args
+    if is_array(x.type):
+        return array_getitem(r, c)
+    if sequence(x):
+        return tuple_getitem(r, c)
+    if isinstance(x, ATuple) and isinstance(x.cls, DictOf) and i.known:
+        if i.const not in x.cls.keys:
+            raise TypingError(f"there is no key {i.const!r}")
+        return part_action(x, x.cls.keys.index(i.const))
+    if isinstance(x, ATuple) and x.cls is range:
+        return r.enter(c, _range_item)
+    if x.known and i.known:
+        return Known(constant(evaluated(operator.getitem, x.const, i.const)))
+    if x.type is not None and not x.known:
+        return None
+    raise TypingError(f"{x!r} is indexed by {i!r}")
+
+
+def _range_item(r: Any, i: int) -> int:
+    n = iteration.range_count(iteration.part(r, 0), iteration.part(r, 1), iteration.part(r, 2))
+    k = prims.index(i, n)
+    return iteration.part(r, 0) + k * iteration.part(r, 2)
+
+
+@handles(operator.setitem)
+def _setitem(r: Any, c: Call) -> Action:
+    x = c.args[0]
+    if is_array(x.type):
+        r.stable = False
+        return array_setitem(r, c)
+    raise TypingError(f"an item of {x!r} is assigned", hint="use an array")
+
+
+@handles(iteration.part)
+def _part(r: Any, c: Call) -> Action:
+    x, i = c.args
+    if isinstance(x, ATuple) and i.known:
+        return part_action(x, i.const)
+    return tuple_getitem(r, c)

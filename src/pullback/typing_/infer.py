@@ -118,9 +118,9 @@ class Engine:
                     spec.ir = iteration.unroll(spec.ir, u.header, u.count)
                     continue
                 sweeps += 1
-                if spec.result == before or not spec.recursive:
-                    if versions == _cell_versions(spec):
-                        break
+                done = spec.result == before or not spec.recursive
+                if done and versions == _cell_versions(spec):
+                    break
                 self._forget_provisional(spec)
         except BaseException:
             self.specs.pop(key, None)
@@ -139,7 +139,7 @@ class Engine:
 
 def _cell_versions(spec: Spec) -> tuple[int, ...]:
     cells = [a.const for a in spec.values.values() if isinstance(getattr(a, "const", None), Cell)]
-    return tuple(sorted((id(c), c.version) for c in cells))  # type: ignore[arg-type]
+    return tuple(sorted((id(c), c.version) for c in cells))
 
 
 class Sweep:
@@ -215,9 +215,9 @@ class Sweep:
             args = tuple([self.abstract(x) for x in op.args if not _unset(x)])
         else:
             args = tuple([self.abstract(x) for x in op.args])
-        if op.kind == CALL and self.seen.get(op) == args:
-            if self.spec.actions[op].result == self.values.get(op.result):
-                return
+        known = self.seen.get(op) if op.kind == CALL else None
+        if known == args and self.spec.actions[op].result == self.values.get(op.result):
+            return
         self.seen[op] = args
         try:
             action = self.transfer(op, args)
@@ -237,7 +237,7 @@ class Sweep:
         if e.loc is not None and not getattr(e, "trusted", False):
             return e
         new = type(e)(e.what, loc=op.loc, variable=e.variable, hint=e.hint)
-        new.trusted = self.spec.trusted  # type: ignore[attr-defined]
+        new.trusted = self.spec.trusted
         return new
 
     def definition(self, x: Operand) -> Op | None:

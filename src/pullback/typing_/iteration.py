@@ -23,6 +23,7 @@ from ..ir.core import (
     ForIter,
     Jump,
     Loc,
+    Operand,
     Undef,
     Value,
 )
@@ -282,6 +283,12 @@ def _uses(b: Block, v: Value) -> bool:
     )
 
 
+def _replace(b: Block, v: Value, new: Operand) -> None:
+    for op in b.ops:
+        op.map(lambda x: new if x is v else x)
+    b.term.map(lambda x: new if x is v else x)
+
+
 def _repair_one(ir: IR, preds: dict[int, list[int]], v: Value, at_end: dict[int, Any]) -> None:
     def read(b: int) -> Any:
         """The definition that reaches the start of ``b``; one defined in ``b`` is found first."""
@@ -305,6 +312,4 @@ def _repair_one(ir: IR, preds: dict[int, list[int]], v: Value, at_end: dict[int,
     for b in list(ir):
         if _uses(b, v):
             new = read(b.id)
-            for op in b.ops:
-                op.map(lambda x: new if x is v else x)
-            b.term.map(lambda x: new if x is v else x)
+            _replace(b, v, new)

@@ -25,7 +25,7 @@ class _NoConst:
         return "NOCONST"
 
 
-NOCONST = _NoConst()
+NOCONST: Any = _NoConst()
 """The constant of a value that is not known before it runs."""
 
 

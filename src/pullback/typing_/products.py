@@ -11,7 +11,7 @@ from numba.core import types
 from ..errors import TypingError
 from ..ir.core import Const
 from ..rules.source import function
-from .actions import Action, Form, Forms, Known, Leaf, Rearrange, Then, source_form
+from .actions import Action, Form, Forms, Known, Leaf, Rearrange, source_form
 from .calls import Call
 from .iteration import _count, _item, part
 from .lattice import (
@@ -21,7 +21,6 @@ from .lattice import (
     constant,
     is_array,
     is_scalar,
-    leaves,
     scalar_kind,
     static,
 )
@@ -113,7 +112,7 @@ def tuple_getitem(r: Any, c: Call) -> Action:
         return Rearrange(x.elements[k], lambda forms: forms[1][k])
     if not isinstance(i.type, types.Integer):
         raise TypingError(f"a tuple is indexed by {i!r}")
-    return r.enter(c, _pick(n))  # type: ignore[no-any-return]
+    return r.enter(c, _pick(n))
 
 
 def _unknown() -> Any:
@@ -142,7 +141,7 @@ def known_length(x: Abstract) -> int | None:
             return known_length(x.elements[0])
         if x.cls is zip:
             lengths = [known_length(e) for e in x.elements]
-            return None if None in lengths else min(lengths, default=0)  # type: ignore[type-var]
+            return None if None in lengths else min(lengths, default=0)
     return None
 
 
@@ -175,7 +174,7 @@ def attribute(r: Any, c: Call, x: ATuple, name: str) -> Action:
     if x.is_tuple and x.cls is not None and name not in ("_replace", "_asdict"):
         found = getattr(x.cls, name, None)
         if isinstance(found, property):
-            return r.call(c.spec, static(found.fget), (x,), (), c.sweep, c.op)  # type: ignore
+            return r.call(c.spec, static(found.fget), (x,), (), c.sweep, c.op)
         if hasattr(found, "__code__"):
             return Rearrange(ATuple((x,), MethodOf(name)), lambda forms: (forms[1],))
         if found is not None and name in vars(x.cls) and not callable(found):
@@ -192,11 +191,11 @@ def method(r: Any, c: Call, name: str) -> Action:
         return _replace(c, x)
     if (name == "index" and len(c.args) == 2) or (name == "count" and len(c.args) == 2):
         lines = _search(len(x.elements), name)
-        return r.enter(c, function(name, lines, part=part))  # type: ignore[no-any-return]
+        return r.enter(c, function(name, lines, part=part))
     found = getattr(x.cls, name, None)
     if x.is_tuple and hasattr(found, "__code__"):
         c.fn = static(found)
-        return r.resolve(c)  # type: ignore[no-any-return]
+        return r.resolve(c)
     raise TypingError(f"{x!r} has no method {name!r} in compiled code")
 
 
@@ -239,7 +238,7 @@ def _replace(c: Call, x: ATuple) -> Action:
     for key, a in c.kw.items():
         if key not in fields:
             raise TypingError(f"there is no field {key!r}")
-        given[fields.index(key)] = (c.kw_sources[key], a)  # type: ignore[call-overload]
+        given[fields.index(key)] = (c.kw_sources[key], a)
 
     def form(forms: Forms) -> Form:
         return tuple(forms[s.k][s.i] if isinstance(s, Part) else forms[s] for s, _ in given)
@@ -283,7 +282,7 @@ def operate(r: Any, c: Call, f: Any) -> Action | None:
     if f in (operator.eq, operator.ne) and sequence(a) and sequence(b):
         return _equal(r, c, a, b, f)
     if f in (operator.lt, operator.le, operator.gt, operator.ge) and sequence(a) and sequence(b):
-        return r.enter(c, _ordering(f, len(a.elements), len(b.elements)))  # type: ignore
+        return r.enter(c, _ordering(f, len(a.elements), len(b.elements)))
     if f in (operator.eq, operator.ne):
         return Known(constant((a == b) == (f is operator.eq)))
     if f is operator.mod and ((isinstance(a, ATuple) and isinstance(a.cls, Text)) or a.known):
@@ -306,7 +305,7 @@ def _equal(r: Any, c: Call, a: Any, b: Any, f: Any) -> Action:
     terms = [f"part(a, {k}) == part(b, {k})" for k in range(len(a.elements))]
     both = " and ".join(terms) or "True"
     value = both if f is operator.eq else f"not ({both})"
-    return r.enter(c, function("equal", f"def equal(a, b):\n    return {value}\n", part=part))  # type: ignore[no-any-return]
+    return r.enter(c, function("equal", f"def equal(a, b):\n    return {value}\n", part=part))
 
 
 def _ordering(f: Any, n: int, m: int) -> Any:
@@ -322,11 +321,11 @@ def _contains(r: Any, c: Call, a: Any, b: Any) -> Action | None:
     if isinstance(a, ATuple) and isinstance(a.cls, DictOf) and b.known:
         return Known(constant(b.const in a.cls.keys))
     if isinstance(a, ATuple) and a.cls is range:
-        return r.enter(c, _in_range)  # type: ignore[no-any-return]
+        return r.enter(c, _in_range)
     if sequence(a):
         terms = [f"part(a, {k}) == b" for k in range(len(a.elements))]
         source = f"def contains(a, b):\n    return {' or '.join(terms) or 'False'}\n"
-        return r.enter(c, function("contains", source, part=part))  # type: ignore[no-any-return]
+        return r.enter(c, function("contains", source, part=part))
     return None
 
 
@@ -343,4 +342,9 @@ def text(c: Call) -> Action:
     return Rearrange(ATuple(c.args, Text(c.fn.const)), lambda forms: forms[1:])
 
 
-__all__ = ["Text", "leaves", "pack", "sequence", "text", "Then"]
+def from_numba(action: Any, c: Call) -> Action:
+    """What a compiled function returns to Python: numbers come back as Python numbers."""
+    if c.spec.semantics.numba or action.result is None:
+        return action
+    wide = boxed(action.result)
+    return action if wide == action.result else Convert(action, wide)

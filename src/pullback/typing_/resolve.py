@@ -1,5 +1,6 @@
-"""What a call means. In order: the language's own operations, primitives, the user's rules, numbers,
-bodies, Python functions, @njit functions, Numba's @overload bodies, and what Numba alone knows.
+"""What a call means. In order: the language's own operations, primitives, the user's rules,
+numbers, bodies, Python functions, @njit functions, Numba's @overload bodies, and what Numba alone
+knows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from . import ask, capture, language, scalars
 from .access import place_of
 from .actions import Action, Enter, Known, Leaf, Via
 from .calls import Call, bind, body_of, name_of
+from .handlers import constant_value, with_constants
 from .lattice import (
     NONE,
     NUMBERS,
@@ -34,6 +36,7 @@ from .lattice import (
     widen,
 )
 from .prim_types import INTEGERS, PRIM_TYPES, STATIC
+from .products import from_numba
 from .specialised import MAX_INLINE, PYTHON, Semantics, Spec
 from .statements import ClosureOf, MethodOf, PartialOf, split_closure
 
@@ -136,10 +139,10 @@ class Resolver:
                 return self.enter(c, body)
         numba = c.spec.semantics.numba
         if all(a.known for a in args):
-            folded = scalars.fold(f, args)  # type: ignore[arg-type]
+            folded = scalars.fold(f, args)
             if folded is not None and not (numba and c.spec.semantics.error_model != "python"):
                 return Known(folded)
-        plan = scalars.plan(f, args, numba, c.spec.semantics.checked_division)  # type: ignore
+        plan = scalars.plan(f, args, numba, c.spec.semantics.checked_division)
         if plan is None:
             kinds = ", ".join(str(a.type) for a in args)
             raise TypingError(f"{name_of(f)} takes no arguments of the types {kinds}")
@@ -147,7 +150,7 @@ class Resolver:
 
     def ruled(self, c: Call, f: Any) -> Action:
         """A function that the user gave partial derivatives: called, not entered."""
-        if isinstance(f, FunctionType) or isinstance(f, Dispatcher):
+        if isinstance(f, (FunctionType, Dispatcher)):
             inner = self.enter(c, f) if isinstance(f, FunctionType) else self.dispatcher(c, f)
             result = inner.result
         else:
@@ -162,7 +165,7 @@ class Resolver:
     def primitive(self, c: Call, f: Any) -> Action:
         args = list(c.args)
         for i in STATIC.get(f, ()):
-            args[i] = static(language.constant_value(args[i], f, i))
+            args[i] = static(constant_value(args[i], f, i))
         first = INTEGERS.get(f, len(args))
         casts: list[Any] = [None] * len(args)
         for i in range(first, len(args)):
@@ -179,12 +182,12 @@ class Resolver:
         leaf = Leaf(scalars.Plan(f, tuple(casts), leaf_type, result), tuple(args))
         if not statics:
             return leaf
-        return Via(leaf, lambda forms: (forms[0], *language.with_constants(forms[1:], statics)))
+        return Via(leaf, lambda forms: (forms[0], *with_constants(forms[1:], statics)))
 
     def as_written(self, op: Op, args: tuple[Abstract, ...]) -> Action | None:
         """A leaf of flat IR, typed already: kept as it is. None if it is to be resolved."""
         f, kept = args[0].const, op.result.type is types.pyobject
-        entered = isinstance(f, FunctionType) and f not in PRIM_TYPES or isinstance(f, Dispatcher)
+        entered = (isinstance(f, FunctionType) and f not in PRIM_TYPES) or isinstance(f, Dispatcher)
         if (entered and not kept) or f is prims.pack:
             return None
         if f is operator.getitem and isinstance(args[1], ATuple):
@@ -245,7 +248,7 @@ class Resolver:
         if wide == avals:
             return big
         try:
-            return self.engine.spec((f, wide, semantics), lambda: make(wide))  # type: ignore
+            return self.engine.spec((f, wide, semantics), lambda: make(wide))
         except TypingError:
             return big
 
@@ -355,7 +358,7 @@ class Resolver:
             True, bool(options.get("boundscheck")), model, options.get("fastmath", False)
         )
         place = c.fn.src
-        return language.from_numba(
+        return from_numba(
             self.enter(c, f.py_func, semantics, (*place, ("func",)) if place else None), c
         )
 
@@ -433,7 +436,7 @@ class _WithCaptured(Action):
         self.size = inner.size
 
     @property
-    def result(self) -> Abstract | None:  # type: ignore[override]
+    def result(self) -> Abstract | None:
         return self.inner.result
 
     def emit(self, em: Any, args: Any) -> Any:
@@ -459,7 +462,7 @@ def _integer_cast(f: Any, a: Abstract) -> Any:
     t = a.type
     if isinstance(a, AVal) and (t is types.int64 or (a.known and a.const is None)):
         return None
-    if isinstance(t, types.Integer) or isinstance(t, types.Boolean):
+    if isinstance(t, (types.Integer, types.Boolean)):
         return types.int64
     what = "an index" if f in (prims.index, prims.wrap) else "a dimension or an index"
     raise TypingError(f"{what} of type {t if t is not None else a!r}", hint="it must be an integer")
@@ -516,7 +519,7 @@ def lifted(f: Any, lift: Any) -> IR:
     """The IR of a function; of one code object with one scope it is made once."""
     key = (f.__code__, id(f.__globals__)) if not f.__closure__ else None
     if key is None:
-        return lift(f)  # type: ignore[no-any-return]
+        return lift(f)
     found = _lifted.get(key)
     if found is None or found.info.globals is not f.__globals__:
         found = _lifted[key] = lift(f)

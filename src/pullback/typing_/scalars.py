@@ -1,9 +1,9 @@
 """Types of scalar operations, as CPython and NumPy give them, and the casts that make Numba agree.
 
-The oracle for a Python function is Python itself: the operation is run once on sample values of the
-argument types, which settles weak Python numbers (NEP 50), ufunc dtypes and results of `math` alike.
-Numba types the generated code by rules of its own (float32 * float64 is float64 there), so operands,
-or the result, are cast where the two differ.
+The oracle for a Python function is Python itself: the operation is run once on sample values of
+the argument types, which settles weak Python numbers (NEP 50), ufunc dtypes and results of `math`
+alike. Numba types generated code by rules of its own (float32 * float64 is float64 there), so
+operands, or the result, are cast where the two differ.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ STANDARD = {types.int64, types.float64, types.boolean, types.complex128}
 
 
 class Plan(NamedTuple):
-    """How a scalar call becomes a leaf: the callee, what each operand is cast to (or None), the type
-    the leaf then has, and the result's abstract value, cast to it if that differs."""
+    """How a scalar call becomes a leaf: the callee, what each operand is cast to (or None), the
+    type the leaf then has, and the result's abstract value, cast to it if that differs."""
 
     callee: Any
     casts: tuple[Any, ...]
@@ -137,7 +137,8 @@ _samples: dict[Any, Any] = {}
 
 
 def sample_result(callee: Any, args: tuple[AVal, ...]) -> Any:
-    """The abstract value of ``callee(*args)``, found by calling it on samples; None if it refuses."""
+    """The abstract value of ``callee(*args)``, found by calling it on samples; None if it
+    refuses."""
     key = (callee, args)
     if key not in _samples:
         _samples[key] = _sample(callee, args)
@@ -190,11 +191,10 @@ def _with_casts(callee: Any, args: tuple[AVal, ...], result: AVal) -> Plan:
     want = result.type
     given = tuple(a.type for a in args)
     none = (None,) * len(args)
-    usual = all(t in STANDARD for t in given)
-    if usual and want in STANDARD and not isinstance(callee, np.ufunc):
-        if want is types.boolean or callee not in (operator.and_, operator.or_, operator.xor):
-            if not (callee in ARITHMETIC and scalar_kind(want) == "b"):
-                return Plan(callee, none, want, result)
+    usual = want in STANDARD and all(t in STANDARD for t in given)
+    logical = callee in ARITHMETIC and scalar_kind(want) == "b"
+    if usual and not logical and not isinstance(callee, np.ufunc):
+        return Plan(callee, none, want, result)
     if callee in COMPARISONS:
         return Plan(callee, _comparison_casts(args), types.boolean, result)
     if callee not in ARITHMETIC and _numba_type(callee, given) == want:

@@ -13,7 +13,6 @@ from ..ir.core import IR, Slot
 from .access import Hidden, Static
 from .lattice import Abstract
 
-
 MAX_INLINE = 3000
 """Callees with more operations than this stay calls."""
 

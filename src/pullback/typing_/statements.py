@@ -15,7 +15,8 @@ from .specialised import Semantics, Spec
 
 @dataclass(frozen=True)
 class ClosureOf:
-    """The class of the product that a nested function is: (*cells, *defaults, *keyword defaults)."""
+    """The class of the product that a nested function is: its cells, defaults and keyword
+    defaults."""
 
     spec: ClosureSpec
     scope: Ref  # of its globals
