@@ -29,6 +29,7 @@ from ..passes import effects
 from ..rules import registry
 from ..runtime import prims
 from .adjoint import Primal, needs
+from .dependence import Dependence
 from .kinds import is_array
 from .roots import Root, Roots, is_view
 from .structure import Structure
@@ -252,16 +253,19 @@ def _pruned(
     """Of the saves those that some evaluated load asks for, and the cost of the plan with them."""
     chooser = _trial(ir, primal, roots, s, split, saves)
     again = [
-        (roots[chooser.definition[v].args[1]], p)
+        chooser.definition[v]
         for v, source in chooser.sources.items()
         if source is Source.AGAIN and chooser.definition[v].is_call(prims.load)
-        for p in chooser.points[v]
     ]
     kept = {
         op
-        for op, at in chooser.stores
+        for op, _ in chooser.stores
         if op in saves
-        and any(read & roots[op.args[1]] and reaches(s, p, at, None) for read, p in again)
+        and any(
+            roots[load.args[1]] & roots[op.args[1]]
+            and chooser.shows(load, op, chooser.points[load.result])
+            for load in again
+        )
     }
     kept |= must
     return kept, _cost(ir, primal, roots, s, split, kept)
@@ -309,6 +313,17 @@ def _forced_saves(ir: IR, primal: Primal, roots: Roots, s: Structure) -> set[Op]
     }
 
 
+def _common(a: Loop | None, b: Loop | None) -> Loop | None:
+    """The innermost loop that holds both."""
+    around = set()
+    while a is not None:
+        around.add(a.header)
+        a = a.parent
+    while b is not None and b.header not in around:
+        b = b.parent
+    return b
+
+
 def reaches(s: Structure, a: Point, b: Point, region: Loop | None) -> bool:
     """Whether ``b`` may run after ``a`` in the same iteration of ``region`` (ever, if None)."""
     if a.block == b.block and a.at < b.at:
@@ -336,6 +351,7 @@ class Chooser:
             for c in plan.counted.values()
             if c.header == header and not c.breaks
         }
+        self.dependence = Dependence(ir, plan.structure, roots, plan.counted)
         self.place: dict[Value, Point] = {}
         self.stores: list[tuple[Op, Point]] = []
         for b in self.s.order:
@@ -434,16 +450,27 @@ class Chooser:
         for store, at in self.stores:
             if not (read & self.roots[store.args[1]]):
                 continue
-            if reaches(self.s, start, at, region):
+            if reaches(self.s, start, at, region) and self.dependence.same_iteration(load, store):
                 for p in points:
                     if at == p or reaches(self.s, at, p, region):
                         return False  # (a reversed store reads before it puts anything back)
-            # a store after the point that is not rolled back would show
-            if store not in self.plan.primal.saved:
-                for p in points:
-                    if reaches(self.s, p, at, None):
-                        return False
+            if store not in self.plan.primal.saved and self.shows(load, store, points):
+                return False
         return True
+
+    def shows(self, load: Op, store: Op, points: list[Point]) -> bool:
+        """Whether a store that is not rolled back may show when the load is evaluated again at the
+        mirror of one of the points: it may run later and hit the element."""
+        at = self.place[store.result]
+        home = self.s.forest.innermost(at.block)
+        inner = self.s.forest.innermost(self.place[load.result].block)
+        shared = _common(inner, home)
+        for p in points:
+            if reaches(self.s, p, at, None):
+                now = reaches(self.s, p, at, shared)
+                if self.dependence.later(load, store, now):
+                    return True
+        return False
 
     def _induction(self, v: Value) -> bool:
         return v in self.inductions and (self.trial or self.inductions[v] in self.plan.counter)

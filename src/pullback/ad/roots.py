@@ -21,6 +21,17 @@ CELLS = Slot("cells")
 
 VIEWS = (prims.subview, prims.transpose, prims.reshape, prims.real_view, prims.imag_view)
 
+#: operations that make an array, and nothing but the array
+MAKERS = (
+    prims.empty,
+    prims.zeros,
+    prims.own,
+    prims.heap_empty,
+    prims.heap_zeros,
+    prims.heap_zeros_like,
+    prims.heap_own,
+)
+
 Root = Value  # a root is named by the value that first holds it
 
 
@@ -80,6 +91,7 @@ class Roots:
                     if is_array(p.type) and isinstance(a, Value):
                         flows[p].append(a)
         self._solve(flows, into)
+        self.whole = self._whole(ir, flows)
 
     def _solve(
         self, flows: dict[Value, list[Value | Slot]], into: dict[Slot, list[Value]]
@@ -97,6 +109,23 @@ class Roots:
                 )
                 if new != self[v]:
                     self.of[v], changed = new, True
+
+    def _whole(self, ir: IR, flows: dict[Value, list[Value | Slot]]) -> set[Value]:
+        """The values that are a root itself whichever it is, not a view: equal elements of two of
+        them have equal subscripts."""
+        partial: set[Value] = set()
+        for op in ir.ops():
+            known = op.is_call(prims.cast) or op.callee in MAKERS
+            if is_array(op.result.type) and not known:
+                partial.add(op.result)
+        changed = True
+        while changed:
+            changed = False
+            for v, sources in flows.items():
+                if v not in partial and any(isinstance(s, Slot) or s in partial for s in sources):
+                    partial.add(v)
+                    changed = True
+        return set(self.of) - partial
 
     def __getitem__(self, v: object) -> frozenset[Root]:
         return self.of.get(v, frozenset()) if isinstance(v, Value) else frozenset()

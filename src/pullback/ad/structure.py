@@ -87,7 +87,10 @@ def _canonical_loop(ir: IR, loop: Loop) -> bool:
     for group in (inside, outside):
         if len(group) == 1 and isinstance(group[0][0].term, Jump):
             continue
-        _merge(ir, group, loop.header)
+        if len(group) == 1:
+            split_edge(ir, *group[0])
+        else:
+            _merge(ir, group, loop.header)
         changed = True
     return changed
 
