@@ -2,6 +2,7 @@
 
 from . import (  # noqa: F401  (they register)
     assign,
+    calculus,
     create,
     extrema,
     indexing,
@@ -11,5 +12,6 @@ from . import (  # noqa: F401  (they register)
     reduce,
     scan,
     shape,
+    sorting,
     ufuncs,
 )

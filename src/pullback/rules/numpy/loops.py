@@ -21,8 +21,11 @@ SCOPE = {name: getattr(prims, name) for name in NAMES} | {"overlap_copy": prims.
 
 
 def make(name: str, w: Writer, **scope: Any) -> Callable[..., Any]:
-    """The function that was written; it sees the primitives and ``scope``."""
-    return function(name, str(w), **SCOPE, **scope)
+    """The function that was written; it sees the primitives and ``scope``. A function with the name
+    of what it calls is renamed."""
+    scope = {**SCOPE, **scope}
+    source, own = str(w), f"{name}_" if name in scope else name
+    return function(own, source.replace(f"def {name}(", f"def {own}(", 1), **scope)
 
 
 def axes(ndim: int, order: str) -> list[int]:
