@@ -73,7 +73,7 @@ def python_function(f: Any) -> Any:
     return getattr(f, "py_func", f)
 
 
-_STEPS = {
+_STEPS: dict[str, Any] = {
     "cell": _cell,
     "global": _global,
     "attr": getattr,

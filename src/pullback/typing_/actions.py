@@ -20,8 +20,8 @@ Forms = tuple[Any, ...]
 class Action:
     """``result`` is None as long as no path is known to return."""
 
-    result: Abstract | None
-    size = 1
+    result: Any
+    size: Any = 1
 
     def emit(self, em: Any, args: Forms) -> Form:
         raise NotImplementedError
@@ -95,7 +95,7 @@ class Via(Action):
         self.size = inner.size
 
     @property
-    def result(self) -> Abstract | None:
+    def result(self) -> Any:
         return self.inner.result
 
     def emit(self, em: Any, args: Forms) -> Form:
@@ -124,7 +124,7 @@ class Enter(Action):
         self.spec, self.sources, self.given = spec, sources, given
 
     @property
-    def result(self) -> Abstract | None:
+    def result(self) -> Any:
         return self.spec.result
 
     @property

@@ -14,8 +14,8 @@ from ..ir.core import IR, Const, Value
 from .access import SELF, Ref, Static
 from .calls import bind
 from .capture import is_trusted
-from .flatten import Emitter
-from .infer import Engine, instability_warnings
+from .emitter import Emitter
+from .engine import Engine, instability_warnings
 from .lattice import Abstract, ATuple, AVal, abstract_of, constant, from_type, is_scalar, widen
 from .specialised import PYTHON, Flat, Semantics, Spec
 

@@ -97,9 +97,14 @@ def body_of(f: Any, args: tuple[Any, ...], kw: dict[str, Any] | None = None) -> 
         return None
     try:
         return registry.body_for(f, args, kw)
+    except (AttributeError, TypeError, ValueError, IndexError) as e:
+        raise TypingError(f"{name_of(f)}({_shown(args, kw)}): {e}") from e
     except NotKnown:
-        shown = ", ".join(map(repr, (*args, *(kw or {}).values())))
         raise TypingError(
-            f"{name_of(f)}({shown}) needs the value of an argument that is not known at typing",
+            f"{name_of(f)}({_shown(args, kw)}) needs an argument whose value is not known at typing",
             hint="pass it as a constant",
         ) from None
+
+
+def _shown(args: tuple[Any, ...], kw: dict[str, Any] | None) -> str:
+    return ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in (kw or {}).items())])

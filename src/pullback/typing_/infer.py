@@ -7,11 +7,10 @@ that can be entered is inferred in turn, once for each tuple of abstract argumen
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import JoinError, TypeInstability, TypingError
+from ..errors import JoinError, TypingError
 from ..ir.core import (
     CALL,
     CLOSURE,
@@ -51,12 +50,8 @@ from .lattice import (
     join,
     widen,
 )
-from .resolve import Resolver
-from .specialised import PYTHON, Cell, Semantics, Spec
+from .specialised import Cell, Spec
 from .statements import closure_value
-
-MAX_SWEEPS = 60
-MAX_DEPTH = 60
 
 
 class Unroll(Exception):
@@ -70,82 +65,10 @@ class Bottom(Exception):
     """An operand has no value yet: no path to here is known to return."""
 
 
-class Engine:
-    """One inference: the specs made so far, what was captured, what looked unstable."""
-
-    def __init__(self, pins: bool = False) -> None:
-        self.pins = pins  # take captured integers by value
-        self.specs: dict[Any, Spec] = {}
-        self.statics: dict[Any, Any] = {}
-        self.captured_int = False
-        self.unstable: dict[Any, str] = {}
-        self.stack: list[Spec] = []
-        self.resolver = Resolver(self)
-
-    # -- specialisations -----------------------------------------------------------------------
-    def spec(self, key: Any, make: Any) -> Spec:
-        """The inferred specialisation under ``key``, made if there is none."""
-        found = self.specs.get(key)
-        if found is None:
-            found = self.specs[key] = make()
-            self.run(found, key)
-        if found.running:
-            found.recursive = True
-            for s in self.stack[self.stack.index(found) + 1 :]:
-                s.heads.add(found)
-        else:
-            for head in found.heads:
-                if head.running:
-                    for s in self.stack[self.stack.index(head) + 1 :]:
-                        s.heads.add(head)
-        return found
-
-    def run(self, spec: Spec, key: Any = None) -> None:
-        """Infer ``spec``; again while a recursive result grows, or a loop over a tuple appears."""
-        if len(self.stack) > MAX_DEPTH:
-            raise TypingError(f"calls are nested more than {MAX_DEPTH} deep in {spec.name}")
-        spec.running = True
-        self.stack.append(spec)
-        try:
-            sweeps = 0
-            while sweeps < MAX_SWEEPS:
-                before = spec.result
-                versions = _cell_versions(spec)
-                spec.reset()
-                try:
-                    Sweep(self, spec).run()
-                except Unroll as u:
-                    spec.ir = iteration.unroll(spec.ir, u.header, u.count)
-                    continue
-                sweeps += 1
-                done = spec.result == before or not spec.recursive
-                if done and versions == _cell_versions(spec):
-                    break
-                self._forget_provisional(spec)
-        except BaseException:
-            self.specs.pop(key, None)
-            raise
-        finally:
-            self.stack.pop()
-            spec.running = False
-        spec.heads.discard(spec)
-        spec.size = sum(a.size for a in spec.actions.values())
-
-    def _forget_provisional(self, head: Spec) -> None:
-        for key, s in list(self.specs.items()):
-            if s is not head and not s.running and head in s.heads:
-                del self.specs[key]
-
-
-def _cell_versions(spec: Spec) -> tuple[int, ...]:
-    cells = [a.const for a in spec.values.values() if isinstance(getattr(a, "const", None), Cell)]
-    return tuple(sorted((id(c), c.version) for c in cells))
-
-
 class Sweep:
     """Inference of one spec: blocks are visited in reverse postorder while something changes."""
 
-    def __init__(self, engine: Engine, spec: Spec) -> None:
+    def __init__(self, engine: Any, spec: Spec) -> None:
         self.engine, self.spec, self.ir = engine, spec, spec.ir
         self.values = spec.values
         self.constants = spec.constants
@@ -236,7 +159,7 @@ class Sweep:
         """The error at the user's place: not inside a body of this package."""
         if e.loc is not None and not getattr(e, "trusted", False):
             return e
-        new = type(e)(e.what, loc=op.loc, variable=e.variable, hint=e.hint)
+        new: Any = type(e)(e.what, loc=op.loc, variable=e.variable, hint=e.hint)
         new.trusted = self.spec.trusted
         return new
 
@@ -438,17 +361,3 @@ def join_error(name: str | None, a: Abstract, b: Abstract, loc: Any) -> JoinErro
         variable=name,
         hint=hint,
     )
-
-
-def instability_warnings(engine: Engine) -> list[TypeInstability]:
-    return [
-        TypeInstability(f'{what}\n  File "{file}", line {line}')
-        for (file, line, _), what in engine.unstable.items()
-    ]
-
-
-def builtin(name: str) -> Any:
-    return getattr(builtins, name)
-
-
-__all__ = ["Engine", "PYTHON", "Semantics", "Sweep", "Unroll"]

@@ -141,7 +141,9 @@ def known_length(x: Abstract) -> int | None:
             return known_length(x.elements[0])
         if x.cls is zip:
             lengths = [known_length(e) for e in x.elements]
-            return None if None in lengths else min(lengths, default=0)
+            return (
+                None if None in lengths else min((n for n in lengths if n is not None), default=0)
+            )
     return None
 
 
@@ -234,7 +236,7 @@ def _dict_method(c: Call, x: ATuple, name: str) -> Action:
 
 def _replace(c: Call, x: ATuple) -> Action:
     fields = x.cls._fields
-    given = [(Part(1, k), e) for k, e in enumerate(x.elements)]
+    given: list[Any] = [(Part(1, k), e) for k, e in enumerate(x.elements)]
     for key, a in c.kw.items():
         if key not in fields:
             raise TypingError(f"there is no field {key!r}")

@@ -15,13 +15,13 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 
 from ..errors import TypingError
-from ..ir.core import CALL, IR, Op, Value
+from ..ir.core import Op
 from ..rules import registry
 from ..runtime import prims
-from . import ask, capture, language, scalars
-from .access import place_of
-from .actions import Action, Enter, Known, Leaf, Via
-from .calls import Call, bind, body_of, name_of
+from . import ask, language, scalars
+from .actions import Action, Known, Leaf, Via
+from .calls import Call, body_of, name_of
+from .entering import Entering
 from .handlers import constant_value, with_constants
 from .lattice import (
     NONE,
@@ -37,15 +37,11 @@ from .lattice import (
 )
 from .prim_types import INTEGERS, PRIM_TYPES, STATIC
 from .products import from_numba
-from .specialised import MAX_INLINE, PYTHON, Semantics, Spec
-from .statements import ClosureOf, MethodOf, PartialOf, split_closure
-
-STATIC_DEPTH = 16  # how deep a body may call itself with constants that differ
-_trusted_specs: dict[Any, Spec] = {}
-_generation = -1
+from .specialised import Semantics, Spec
+from .statements import ClosureOf, MethodOf, PartialOf
 
 
-class Resolver:
+class Resolver(Entering):
     """Resolves the calls of one inference."""
 
     def __init__(self, engine: Any) -> None:
@@ -196,161 +192,7 @@ class Resolver:
         plan = scalars.Plan(f, (None,) * (len(args) - 1), op.result.type, result)
         return Leaf(plan, args[1:])
 
-    # -- entering ------------------------------------------------------------------------------
-    def enter_function(self, f: Any, args: tuple[Abstract, ...]) -> Enter:
-        """Enter a Python function of this package on all operands, in order."""
-        given = [(i, a) for i, a in enumerate(args)]
-        return self.specialise(f, given, {}, PYTHON, None)
-
-    def enter(
-        self, c: Call, f: Any, semantics: Semantics | None = None, place: Any = None
-    ) -> Enter:
-        """Enter a Python function with the arguments of the call."""
-        given = list(zip(c.sources, c.args))
-        kw = {k: (c.kw_sources[k], a) for k, a in c.kw.items()}
-        return self.specialise(f, given, kw, semantics or PYTHON, place)
-
-    def specialise(
-        self, f: Any, args: list[Any], kw: dict[str, Any], semantics: Semantics, place: Any
-    ) -> Enter:
-        from ..frontend import lift
-
-        ir = lifted(f, lift)
-        place = place or place_of(f)
-        defaults = self.defaults(f, ir, place)
-        bound = bind(ir.info, f.__name__, args, kw, defaults)
-        trusted = capture.is_trusted(f.__globals__.get("__name__"))
-        avals = self.generalised(f.__code__, tuple(a for _, a in bound), trusted)
-        if not trusted:
-            self.stable = False
-            capture.note_static(self.engine, f.__code__, (*place, ("func",), ("attr", "__code__")))
-        key = (f, avals, semantics)
-        table = self.trusted_specs() if trusted else self.engine.specs
-
-        def make(avals: tuple[Abstract, ...] = avals) -> Spec:
-            spec = Spec(ir, avals, semantics, ir.info.qualname)
-            spec.place, spec.trusted, spec.code = place, trusted, f.__code__
-            return spec
-
-        found = table.get(key)
-        if found is None or found.running or found.heads or table is self.engine.specs:
-            found = self.engine.spec(key, make)
-            if trusted and not found.running and not found.heads and self.stable:
-                table[key] = found
-        if found.size > MAX_INLINE and not trusted:
-            found = self.shared(found, key, make)
-        return Enter(found, tuple(s for s, _ in bound), tuple(a for _, a in bound))
-
-    def shared(self, big: Spec, key: tuple[Any, ...], make: Any) -> Spec:
-        """A function too big to inline, for numbers not known: one for all calls, if that types."""
-        f, avals, semantics = key
-        wide = tuple(map(widen, avals))
-        if wide == avals:
-            return big
-        try:
-            return self.engine.spec((f, wide, semantics), lambda: make(wide))
-        except TypingError:
-            return big
-
-    def generalised(
-        self, code: Any, avals: tuple[Abstract, ...], trusted: bool
-    ) -> tuple[Abstract, ...]:
-        """The arguments without known numbers where a function calls itself, which would otherwise
-        be specialised anew at each depth."""
-        depth = sum(s.code is code for s in self.engine.stack)
-        return tuple(map(widen, avals)) if depth > (STATIC_DEPTH if trusted else 0) else avals
-
-    def trusted_specs(self) -> dict[Any, Spec]:
-        """Specs of this package's own functions outlive an inference, until a rule changes."""
-        global _generation
-        if _generation != registry.generation():
-            _generation = registry.generation()
-            _trusted_specs.clear()
-        return _trusted_specs
-
-    def defaults(self, f: Any, ir: IR, place: Any) -> dict[str, Any]:
-        info = ir.info
-        npos = len(info.argnames) - info.kwonly - info.varargs - info.varkw
-        values = f.__defaults__ or ()
-        named = dict(zip(info.argnames[npos - len(values) : npos], values))
-        named.update(f.__kwdefaults__ or {})
-        found = {}
-        for name, value in named.items():
-            a = capture.default_value(self.engine, f, name, value, place)
-            found[name] = (a, a)
-        return found
-
-    def closure(self, c: Call) -> Action:
-        """A nested function: its cells are those of the function that made it."""
-        from ..frontend import lift_code
-
-        self.stable = False
-        f = c.fn
-        assert isinstance(f, ATuple)
-        made = f.cls.spec
-        cells, defaults, kwdefaults = split_closure(f)
-        ir = lifted_code(made.code, f.cls.scope.value, made.qualname, lift_code)
-        info = ir.info
-        npos = len(info.argnames) - info.kwonly - info.varargs - info.varkw
-        known = {
-            n: ((0, i), a)
-            for n, (i, a) in zip(info.argnames[npos - len(defaults) : npos], defaults)
-        }
-        known.update({n: ((0, i), a) for n, (i, a) in kwdefaults.items()})
-        known = {n: (_Part(*s), a) for n, (s, a) in known.items()}
-        bound = bind(
-            info,
-            made.qualname,
-            list(zip(c.sources, c.args)),
-            {k: (c.kw_sources[k], a) for k, a in c.kw.items()},
-            known,
-        )
-        avals = self.generalised(made.code, tuple(a for _, a in bound), f.cls.trusted)
-        free = dict(zip(info.freevars, (a for _, a in cells)))
-        versions = tuple((n, id(a.const), getattr(a.const, "version", 0)) for n, a in free.items())
-        key = (made.code, avals, versions, f.cls.semantics)
-
-        def make() -> Spec:
-            spec = Spec(ir, avals, f.cls.semantics, made.qualname)
-            spec.cells, spec.trusted = free, f.cls.trusted
-            spec.place, spec.code = place_of(made.code), made.code
-            return spec
-
-        spec = self.engine.spec(key, make)
-        given = tuple(a for _, a in bound)
-        return _EnterClosure(spec, tuple(s for s, _ in bound), given, tuple(free))
-
-    def bound_method(self, c: Call, f: MethodType) -> Action:
-        this = static(f.__self__, src=None)
-        inner = Call(c.spec, static(f.__func__), (this, *c.args), c.kw, c.op, c.sweep)
-        form = self.resolve(inner)
-        from .actions import constant_form
-
-        return Via(form, lambda forms: (forms[0], constant_form(this), *forms[1:]))
-
-    def partial(self, c: Call, f: functools.partial[Any]) -> Action:
-        place = c.fn.src or place_of(f)
-        fixed = [
-            capture.captured(self.engine, v, (*place, ("attr", "args"), ("item", i)))
-            for i, v in enumerate(f.args)
-        ]
-        named = {
-            k: capture.captured(self.engine, v, (*place, ("attr", "keywords"), ("item", k)))
-            for k, v in f.keywords.items()
-        }
-        named = {k: v for k, v in named.items() if k not in c.kw}
-        inner = Call(
-            c.spec,
-            static(f.func, src=(*place, ("attr", "func"))),
-            (*fixed, *c.args),
-            {**named, **c.kw},
-            c.op,
-            c.sweep,
-        )
-        self.stable = False
-        n = len(c.args)
-        return _WithCaptured(self.resolve(inner), fixed, list(named.values()), n)
-
+    # -- functions compiled by Numba, or known to it alone -------------------------------------
     def dispatcher(self, c: Call, f: Any) -> Action:
         options = f.targetoptions
         model = options.get("error_model", "python")
@@ -401,49 +243,6 @@ class Resolver:
                 "the truth value of an array is ambiguous", hint="use a.any() or a.all()"
             )
         return None
-
-
-class _Part:
-    """A source: part ``i`` of operand ``k``."""
-
-    def __init__(self, k: int, i: int) -> None:
-        self.k, self.i = k, i
-
-
-class _EnterClosure(Enter):
-    """Entering a nested function, whose cells come with the callee."""
-
-    def __init__(self, spec: Spec, sources: Any, given: Any, free: tuple[str, ...]) -> None:
-        super().__init__(spec, sources, given)
-        self.free = free
-
-    def emit(self, em: Any, args: Any) -> Any:
-        from .actions import source_form
-
-        forms = tuple(
-            args[s.k][s.i] if isinstance(s, _Part) else source_form(em, s, args)
-            for s in self.sources
-        )
-        cells = dict(zip(self.free, args[0]))
-        return em.enter(self.spec, self.as_params(em, forms), cells)
-
-
-class _WithCaptured(Action):
-    """An action with captured arguments before and after the positional ones."""
-
-    def __init__(self, inner: Action, before: list[Any], after: list[Any], n: int) -> None:
-        self.inner, self.before, self.after, self.n = inner, before, after, n
-        self.size = inner.size
-
-    @property
-    def result(self) -> Abstract | None:
-        return self.inner.result
-
-    def emit(self, em: Any, args: Any) -> Any:
-        before = tuple(em.captured(a) for a in self.before)
-        after = tuple(em.captured(a) for a in self.after)
-        split = 1 + self.n
-        return self.inner.emit(em, (args[0], *before, *args[1:split], *after, *args[split:]))
 
 
 # -- small questions -------------------------------------------------------------------------------
@@ -510,28 +309,3 @@ def numba_type(a: Abstract) -> Any:
         step = a.elements[2]
         return types.slice2_type if step.known and step.const is None else types.slice3_type
     return a.type
-
-
-_lifted: dict[Any, IR] = {}
-
-
-def lifted(f: Any, lift: Any) -> IR:
-    """The IR of a function; of one code object with one scope it is made once."""
-    key = (f.__code__, id(f.__globals__)) if not f.__closure__ else None
-    if key is None:
-        return lift(f)
-    found = _lifted.get(key)
-    if found is None or found.info.globals is not f.__globals__:
-        found = _lifted[key] = lift(f)
-    return found
-
-
-def lifted_code(code: Any, scope: Any, qualname: str, lift_code: Any) -> IR:
-    key = (code, id(scope))
-    found = _lifted.get(key)
-    if found is None or found.info.globals is not scope:
-        found = _lifted[key] = lift_code(code, scope)
-    return found
-
-
-__all__ = ["CALL", "Resolver", "Value"]

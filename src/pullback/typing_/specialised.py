@@ -61,7 +61,7 @@ class Spec:
         self.code: Any = None
         self.place: Any = None  #     where the function is found again, see `access`
         self.cells: dict[str, Any] = {}  # free variable -> abstract cell, for nested functions
-        self.result: Abstract | None = None  # None until some path returns
+        self.result: Any = None  # abstract; None until some path returns
         self.values: dict[Any, Abstract] = {}
         self.constants: dict[int, Abstract] = {}  # of constant operands, by identity
         self.actions: dict[Any, Any] = {}  # Op -> Action
