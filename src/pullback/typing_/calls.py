@@ -101,7 +101,7 @@ def body_of(f: Any, args: tuple[Any, ...], kw: dict[str, Any] | None = None) -> 
         raise TypingError(f"{name_of(f)}({_shown(args, kw)}): {e}") from e
     except NotKnown:
         raise TypingError(
-            f"{name_of(f)}({_shown(args, kw)}) needs an argument whose value is not known at typing",
+            f"{name_of(f)}({_shown(args, kw)}) needs a value that is not known at typing",
             hint="pass it as a constant",
         ) from None
 

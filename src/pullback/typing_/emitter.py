@@ -42,7 +42,8 @@ class Unreachable(Exception):
 def _operand(form: Form) -> Operand:
     """A form as one operand: a product of constants is a constant."""
     if isinstance(form, tuple) and all(isinstance(x, (Const, tuple)) for x in form):
-        return Const(tuple(_operand(x).value for x in form))
+        parts: list[Any] = [_operand(x) for x in form]
+        return Const(tuple(p.value for p in parts))
     return form
 
 
