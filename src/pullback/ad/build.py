@@ -36,6 +36,7 @@ from .reverse import Reverse
 from .roots import Roots
 from .shadows import ON_HEAP, Shadows
 from .structure import normalise
+from .sums import cancel_zeros
 
 TAPE = kinds.TAPE
 
@@ -138,6 +139,7 @@ def _combined(
     for x, final in put_back:
         b.call(prims.assign, x, final)
     b.ret(b.call(prims.pack, *out, *cotangents))
+    cancel_zeros(ir, rev.sums)
 
 
 def _split(
@@ -168,6 +170,7 @@ def _split(
     cotangents = _finish(out, args, results, seeds, built, rev)
     b.at(rev.last)
     b.ret(b.call(prims.pack, *cotangents))
+    cancel_zeros(out, rev.sums)
     leaves = _own_results(ir, exit, built, tape)
     if built.inner:
         leaves += [shadows[r] for r in results if is_active_array(type_of(r))]

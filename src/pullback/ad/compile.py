@@ -159,7 +159,9 @@ def _executable(ir: IR, options: Options, flat: Flat) -> Callable[..., Any]:
         return on_cpython(ir)
     from ..backend.native import compile_native
 
-    return compile_native(ir, options={"fastmath": options.fastmath or flat.semantics.fastmath})
+    fastmath = options.fastmath or flat.semantics.fastmath
+    # callers refuse overlapping arrays of which one is written
+    return compile_native(ir, options={"fastmath": fastmath, "noalias": True})
 
 
 def _cached(flat: Flat, key: Any, make: Callable[[], Kernel]) -> Kernel:

@@ -67,6 +67,7 @@ class Reverse:
         self.first = out.block()
         self.b = Builder(out, self.first)
         self.last = out.block()
+        self.sums: list[Value] = []  # additions to cotangents
         self._accumulated: dict[Value, Operand] = {}
         self._memo: dict[Value, Operand] = {}
 
@@ -88,11 +89,14 @@ class Reverse:
             return
         if v in self.local:
             old = self._accumulated.get(v)
-            new = d if old is None else self.b.call(operator.add, old, d, type=v.type)
-            self._accumulated[v] = new
+            self._accumulated[v] = d if old is None else self._sum(old, d, v.type)
             return
         slot = self.slot(v)
-        self.b.set(slot, self.b.call(operator.add, self.b.get(slot), d, type=v.type))
+        self.b.set(slot, self._sum(self.b.get(slot), d, v.type))
+
+    def _sum(self, a: Operand, b: Operand, type: Any) -> Value:
+        self.sums.append(self.b.call(operator.add, a, b, type=type))
+        return self.sums[-1]
 
     def project(self, d: Operand, have: Any, want: Any) -> Operand:
         """A contribution as the type of what it belongs to: real part, cast."""
