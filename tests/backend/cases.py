@@ -30,7 +30,7 @@ class Log(list):
         return True
 
 
-# -- operators ---------------------------------------------------------------------------------------
+# -- operators -----------------------------------------------------------------------------------
 @case((7, 3), (7.5, -2), (6, 0))
 def arithmetic(a, b):
     return (
@@ -86,7 +86,7 @@ def identities(x):
     return x is None, x is not None, not x, x in [1, None], x not in [1, 2]
 
 
-# -- branches ----------------------------------------------------------------------------------------
+# -- branches ------------------------------------------------------------------------------------
 @case((0, 0), (0, 1), (1, 0), (1, 1), ("", []))
 def short_circuit(a, b):
     return a and b, a or b, not (a and b), a if b else (b or 5), (a and b) or (b and a) or "none"
@@ -116,7 +116,7 @@ def truth_is_asked_as_often():
     return list(log), x
 
 
-# -- loops -------------------------------------------------------------------------------------------
+# -- loops ---------------------------------------------------------------------------------------
 @case((10,), (0,), (1,))
 def loops(n):
     out = []
@@ -178,7 +178,7 @@ def early_return_in_nested_loops(xs):
     return None
 
 
-# -- displays, comprehensions, unpacking ---------------------------------------------------------------
+# -- displays, comprehensions, unpacking ---------------------------------------------------------
 @case((1, [2, 3], {"k": 4}))
 def displays(a, b, c):
     return (
@@ -242,13 +242,13 @@ def stores(xs):
     return xs, d
 
 
-# -- strings -----------------------------------------------------------------------------------------
+# -- strings -------------------------------------------------------------------------------------
 @case((3.14159, "w", 12), (-1.0, "é", 3))
 def f_strings(x, s, n):
-    return f"{x:.2f} {s!r:>5} {s!s} {s!a} {x:{n}.1f} {n}{{}}" f"{n=} {n!r}" "", f"{s}", f"plain"
+    return f"{x:.2f} {s!r:>5} {s!s} {s!a} {x:{n}.1f} {n}{{}}{n=} {n!r}", f"{s}", "plain"
 
 
-# -- calls -------------------------------------------------------------------------------------------
+# -- calls ---------------------------------------------------------------------------------------
 def target(a, /, b, c=3, *rest, d, e=5, **more):
     return a, b, c, rest, d, e, more
 
@@ -283,7 +283,7 @@ def methods_and_keywords(xs):
     return xs, ys, max(xs, default=None), ",".join(map(str, xs))
 
 
-# -- names: globals, cells, unbound locals -------------------------------------------------------------
+# -- names: globals, cells, unbound locals -------------------------------------------------------
 @case((2.0,))
 def globals_(x):
     return math.sqrt(x) * CONSTANT
@@ -337,7 +337,7 @@ def deleted(x):
 
 @case(())
 def always_unbound():
-    del z
+    del z  # noqa: F821
     z = 1
     return z
 
@@ -399,7 +399,7 @@ def walrus(n):
     return m, [y := 1, y**2], n
 
 
-# -- attributes, classes -------------------------------------------------------------------------------
+# -- attributes, classes -------------------------------------------------------------------------
 class Base:
     def __init__(self, v):
         self.v = v
@@ -442,12 +442,13 @@ def local_class(v):
 def imports(x):
     import math as m
     import os.path
-    from math import cos, sin as s
+    from math import cos
+    from math import sin as s
 
     return m.floor(x), os.path.basename("a/b"), cos(0), s(0)
 
 
-# -- assertions, exceptions ----------------------------------------------------------------------------
+# -- assertions, exceptions ----------------------------------------------------------------------
 @case((1,), (-1,), (0,))
 def asserts(x):
     assert x >= 0, f"negative: {x}"
@@ -467,7 +468,7 @@ def raises(kind):
     return [1, 2][kind]
 
 
-# -- match -------------------------------------------------------------------------------------------
+# -- match ---------------------------------------------------------------------------------------
 class Point:
     __match_args__ = ("x", "y")
 

@@ -1,7 +1,7 @@
 """Lift and lower every function found in the source files of some packages.
 
-``python tests/backend/sweep.py [stdlib numpy scipy PATH ...]`` prints how many functions were lifted
-and how many refused, by reason, and fails if one that was lifted does not come back identical.
+``python tests/backend/sweep.py [stdlib numpy scipy PATH ...]`` prints how many functions were
+lifted and how many refused, by reason, and fails if one that was lifted comes back different.
 """
 
 from __future__ import annotations

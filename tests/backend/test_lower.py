@@ -127,8 +127,8 @@ def test_lines_of_a_traceback():
         y = x + 1
         z = (
             y
-            / 0
-        )
+            / 0 * x
+        )  # fmt: skip
         return z
 
     first = f.__code__.co_firstlineno

@@ -138,8 +138,8 @@ def _right_side(op: Op) -> str:
 
 def _callee(fn: Operand) -> str:
     text = format_operand(fn)
-    plain = isinstance(fn, Const) and isinstance(fn.value, _FUNCTIONS)
-    return text if plain or text.startswith("<") else f"({text})"
+    named = isinstance(fn, Const) and _callable_name(fn.value) == text
+    return text if named or text.startswith("<") else f"({text})"
 
 
 def _arguments(op: Op) -> str:
