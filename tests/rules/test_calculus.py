@@ -44,6 +44,9 @@ def test_sorting_everything():
     agree(np.unique, np.array([2.0, 1.0, 2.0, 3.0, 1.0]))
     agree(np.union1d, V, V[:2])
     agree(np.take_along_axis, V, np.array([0, 5, 5]), None)
+    i, j = np.array([5, 1, 1, 3]), np.array([[1, 2], [7, 3]])
+    for f in (np.isin, np.setdiff1d, np.intersect1d, np.setxor1d, np.union1d):
+        agree(f, i, j)
 
 
 def test_order_statistics_with_nan():
@@ -133,5 +136,8 @@ def test_polynomials():
     agree(np.polyval, (1.0, 2.0, 3.0), 0.5)
     agree(polynomial.polyval, X, V)
     agree(polynomial.polymul, V, V[:2])
+    agree(polynomial.polyadd, V, V[:2])
+    agree(polynomial.polysub, V, V)
+    agree(polynomial.polysub, V[:2], V)
     agree(np.vander, V)
     agree(np.vander, V, 3, increasing=True)

@@ -53,6 +53,11 @@ def test_linspace(args):
     agree(np.logspace, *args)
 
 
+def test_indices():
+    agree(np.indices, (2, 3))
+    agree(np.indices, (4,), "f8")
+
+
 def test_geomspace():
     agree(np.geomspace, 1.0, 8.0, 4)
     agree(np.geomspace, 1.0, 8.0, 4, endpoint=False)

@@ -95,6 +95,8 @@ def test_numbers_and_tuples():
 
 @pytest.mark.parametrize("shape", [(2, 3), (4, 2, 3), 3])
 def test_broadcast_to(shape):
+    agree(np.broadcast_arrays, values((2, 3)), values(3), values((2, 1)))
+    agree(np.lib.stride_tricks.sliding_window_view, values(5), 2)
     for x in (values(3), values((1, 3)), values(2), 1.5, np.array(2.0), (1.0, 2.0, 3.0)):
         agree(np.broadcast_to, x, shape)
 
@@ -168,5 +170,6 @@ def test_split():
         agree(f, x, (2, 3))
         agree(f, x, (1, 9), axis=1)
     agree(np.vsplit, x, 3)
+    agree(np.dsplit, values((1, 2, 4)), 2)
     agree(np.hsplit, x, 2)
     agree(np.hsplit, values(4), 2)

@@ -59,7 +59,7 @@ INACTIVE = (
     *(np.signbit, np.spacing, np.isreal, np.iscomplex, np.iscomplexobj, np.isrealobj),
     *(np.gcd, np.lcm, math.gcd, math.lcm, math.factorial, math.comb, math.perm, math.isqrt),
     *(len, range, print, isinstance, id, hash, type, np.shape, np.size, np.ndim),
-    *(np.argsort, np.searchsorted, np.digitize, np.bincount, np.histogram),
+    *(np.argsort, np.argpartition, np.searchsorted, np.digitize, np.bincount, np.histogram),
     *(prims.index, prims.wrap, prims.slice_start, prims.slice_count, prims.dim),
 )
 for _f in (*STEPS, *INACTIVE):

@@ -241,6 +241,14 @@ def is_inactive(callee: Any) -> bool:
         return False
 
 
+def same_as(f: Any, other: Any) -> None:
+    """Know about ``other``, another form of ``f``, what is known about ``f``."""
+    if f in _scalar:
+        _scalar[other] = _scalar[f]
+    if f in _inactive:
+        _inactive.add(other)
+
+
 def _find(table: dict[Any, Any], callee: Any) -> Any:
     try:
         return table.get(callee)

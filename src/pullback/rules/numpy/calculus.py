@@ -432,6 +432,28 @@ def polynomial_polyval(x: Any, c: Any, tensor: bool = True) -> Any:
     return y
 
 
+def _trimmed(c: Any) -> Any:
+    """Without zeros at the end, but one coefficient at least."""
+    n = len(c)
+    while n > 1 and c[n - 1] == 0:
+        n -= 1
+    return c[:n]
+
+
+@body(polynomial.polyadd)
+def polyadd(c1: Any, c2: Any) -> Any:
+    a, b = _trimmed(np.asarray(c1)), _trimmed(np.asarray(c2))
+    out = np.zeros(max(len(a), len(b)), (a[:1] * b[:1] * 1.0).dtype)
+    out[: len(a)] += a
+    out[: len(b)] += b
+    return _trimmed(out)
+
+
+@body(polynomial.polysub)
+def polysub(c1: Any, c2: Any) -> Any:
+    return polyadd(c1, -np.asarray(c2))
+
+
 @body(polynomial.polymul)
 def polymul(c1: Any, c2: Any) -> Any:
     return np.convolve(c1, c2)

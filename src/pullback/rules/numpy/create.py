@@ -23,7 +23,7 @@ from ..types import (
     value_class,
 )
 from .assign import assign, calling, common_dtype, copied
-from .loops import make
+from .loops import loops, make, subscript
 from .ufuncs import order_of
 
 
@@ -333,6 +333,24 @@ def _(*xi: Any, indexing: Any = None, sparse: Any = None, copy: Any = None) -> A
             w(f"assign(y{k}, x{k}[:{column}])")
         w(f"return ({', '.join(f'y{k}' for k in range(len(xi)))},)")
     return make("meshgrid", w, assign=assign, **{f"T{k}": dtype(x) for k, x in enumerate(xi)})
+
+
+@body.typed(np.indices)
+def _(dimensions: Any, dtype: Any = None, sparse: Any = None) -> Any:
+    sizes, to = lengths(dimensions, "dimensions"), as_dtype(known(dtype, int))
+    if sizes is None or to is None or known(sparse, False):
+        return None
+    rank = len(sizes)
+    w = Writer()
+    with w("def indices(dimensions, dtype=int, sparse=False):"):
+        for k, size in enumerate(sizes):
+            w(f"n{k} = {size}")
+        w(f'out = empty(TO, "C", {rank}{subscript(rank, "n")})')
+        with w.nest(loops(rank)):
+            for k in range(rank):
+                w(f"store(out, i{k}, {k}{subscript(rank)})")
+        w("return out")
+    return make("indices", w, TO=to)
 
 
 # -- from tuples and other arrays ------------------------------------------------------------------

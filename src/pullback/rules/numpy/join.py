@@ -171,6 +171,14 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return np.concatenate((np.asarray(arr), np.asarray(values)), axis)
 
 
+if hasattr(np, "row_stack"):  # its old name, which warns where it is still there
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _joined(np.row_stack, np.atleast_2d, lambda rank: 0)
+
+
 # -- repetition ------------------------------------------------------------------------------------
 @body.typed(np.repeat)
 def _(a: Any, repeats: Any, axis: Any = None) -> Any:
@@ -282,6 +290,11 @@ _splitter(np.array_split, True)
 @body.typed(np.vsplit)
 def _(ary: Any, indices_or_sections: Any) -> Any:
     return _split("vsplit", ary, indices_or_sections, 0, False, "ary, indices_or_sections")
+
+
+@body.typed(np.dsplit)
+def _(ary: Any, indices_or_sections: Any) -> Any:
+    return _split("dsplit", ary, indices_or_sections, 2, False, "ary, indices_or_sections")
 
 
 @body.typed(np.hsplit)

@@ -299,6 +299,46 @@ def _(array: Any, shape: Any, subok: Any = None) -> Any:
     return make("broadcast_to", w, TO=dtype(array), assign=assign)
 
 
+@body.typed(np.broadcast_arrays)
+def _(*args: Any, subok: Any = None) -> Any:
+    """Copies, where NumPy gives views that may not be written to."""
+    if not all(map(is_array, args)):
+        return None
+    rank = max(map(ndim, args), default=0)
+    names = [f"x{k}" for k in range(len(args))]
+    w = Writer()
+    with w(f"def broadcast_arrays({', '.join(names)}):"):
+        for axis in range(rank):
+            sizes = [
+                f"dim({x}, {axis - rank + ndim(a)})"
+                for x, a in zip(names, args)
+                if axis - rank + ndim(a) >= 0
+            ]
+            w(f"n{axis} = {sizes[0]}")
+            for d in sizes[1:]:
+                w(f"n{axis} = select(n{axis} == 1, {d}, n{axis})")
+        shape = "".join(f"n{axis}, " for axis in range(rank))
+        w(f"return ({', '.join(f'to({x}, ({shape}))' for x in names)},)")
+    return make("broadcast_arrays", w, to=np.broadcast_to)
+
+
+@body.typed(np.lib.stride_tricks.sliding_window_view)
+def _(x: Any, window_shape: Any, axis: Any = None) -> Any:
+    """Of vectors; a copy, where NumPy gives a view that may not be written to."""
+    return _windows if ndim(x) == 1 and is_scalar(window_shape) else None
+
+
+def _windows(x: Any, window_shape: int, axis: Any = None) -> Any:
+    count = x.shape[0] - window_shape + 1
+    if count < 1:
+        raise ValueError("window shape cannot be larger than input array shape")
+    out = np.empty((count, window_shape), x.dtype)
+    for i in range(count):
+        for j in range(window_shape):
+            out[i, j] = x[i + j]
+    return out
+
+
 # -- flips and rolls -------------------------------------------------------------------------------
 def _flipped(a: Any, axes: Any, signature: str, x: str) -> Any:
     rank = ndim(a)

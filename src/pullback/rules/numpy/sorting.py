@@ -264,6 +264,36 @@ def _unique(ar: Any) -> Any:
     return out
 
 
+@body(np.isin)
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False
+         ) -> Any:  # fmt: skip
+    x, known = np.ravel(np.asarray(element)), np.ravel(np.asarray(test_elements))
+    out = np.empty(x.shape[0], np.bool_)
+    for i in range(x.shape[0]):
+        found = False
+        for j in range(known.shape[0]):
+            found = found | (x[i] == known[j])
+        out[i] = found != invert
+    return np.reshape(out, np.shape(element))
+
+
+@body(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    x = np.unique(ar1)
+    return x[isin(x, ar2, False, True)]
+
+
+@body(np.intersect1d)
+def intersect1d(ar1: Any, ar2: Any) -> Any:
+    x = np.unique(ar1)
+    return x[isin(x, ar2)]
+
+
+@body(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    return np.sort(np.concatenate((setdiff1d(ar1, ar2), setdiff1d(ar2, ar1))))
+
+
 @body(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
     return np.unique(np.concatenate((np.ravel(ar1), np.ravel(ar2))))
