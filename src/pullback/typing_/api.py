@@ -108,11 +108,12 @@ def _result(engine: Engine, em: Emitter, spec: Spec) -> Flat:
     )  # fmt: skip
 
 
-def reflat(ir: IR) -> IR:
+def reflat(ir: IR, ruled: bool = True) -> IR:
     """The same for IR that a transform wrote: entry parameters and slots carry types, operations
-    that carry a type and are no Python function keep it, Python functions are entered."""
+    that carry a type and are no Python function keep it, Python functions are entered (those with
+    a scalar rule too unless ``ruled``: when nothing is left to differentiate)."""
     args = tuple(_rewritten_arg(p) for p in ir.args)
-    engine = Engine()
+    engine = Engine(ruled=ruled)
     spec = Spec(ir, args, PYTHON, ir.info.qualname)
     spec.place, spec.rewritten, spec.trusted = SELF, True, False
     engine.run(spec)

@@ -30,7 +30,7 @@ def _getattr(r: Any, c: Call) -> Action:
     if is_array(x.type):
         return _array_attribute(r, c, x, name)
     if is_scalar(x.type):
-        return _scalar_attribute(x, name)
+        return _scalar_attribute(c, x, name)
     if not x.known:
         raise TypingError(f"a value of type {x.type} has no attribute {name!r}")
     if len(c.args) > 2 and not hasattr(x.const, name):
@@ -83,7 +83,7 @@ def _attribute_function(name: str, source: str) -> Any:
     )
 
 
-def _scalar_attribute(x: AVal, name: str) -> Action:
+def _scalar_attribute(c: Call, x: AVal, name: str) -> Action:
     if name in ("real", "imag"):
         if is_complex(x.type):
             part = AVal(x.type.underlying_float, py=x.py)
@@ -92,7 +92,7 @@ def _scalar_attribute(x: AVal, name: str) -> Action:
         if name == "real":
             return Rearrange(x, lambda forms: forms[1])
         return Known(constant(scalars.convert_constant(0, x.type)))
-    sample = scalars.sample_of(x)
+    sample = scalars.sample_of(AVal(x.type) if c.spec.trusted else x)
     if name in ("ndim", "size", "shape", "dtype", "itemsize") and hasattr(sample, name):
         return Known(constant(getattr(sample, name)))
     if not hasattr(sample, name):

@@ -17,8 +17,9 @@ MAX_DEPTH = 60
 class Engine:
     """One inference: the specs made so far, what was captured, what looked unstable."""
 
-    def __init__(self, pins: bool = False) -> None:
+    def __init__(self, pins: bool = False, ruled: bool = True) -> None:
         self.pins = pins  # take captured integers by value
+        self.ruled = ruled  # leave Python functions that have a scalar rule as calls
         self.specs: dict[Any, Spec] = {}
         self.statics: dict[Any, Any] = {}
         self.captured_int = False

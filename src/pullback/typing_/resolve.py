@@ -11,10 +11,11 @@ from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
 
-from ..errors import TypingError
+from ..errors import LiftError, TypingError
 from ..ir.core import Op
 from ..rules import registry
 from ..runtime import prims
@@ -114,7 +115,10 @@ class Resolver(Entering):
             return self.bound_method(c, f)
         if isinstance(f, functools.partial):
             return self.partial(c, f)
-        if isinstance(f, FunctionType) and not _left_to_numba(f):
+        mine = isinstance(f, FunctionType) and not _left_to_numba(f)
+        if (mine or isinstance(f, Dispatcher)) and registry.is_inactive(f):
+            return self.leaf(c, compiled(f))
+        if mine:
             return self.enter(c, f, place=c.fn.src)
         if isinstance(f, Dispatcher):
             return self.dispatcher(c, f)
@@ -128,7 +132,8 @@ class Resolver(Entering):
         args = c.args
         rule = registry.scalar(f)
         if not scalars.is_scalar_callee(f):
-            return self.ruled(c, f) if rule is not None else None
+            ruled = rule is not None and self.engine.ruled
+            return self.ruled(c, f) if ruled else None
         if registry.has_body(f) and (rule is None or len(rule.partials) != len(args)):
             body = body_of(f, args)
             if body is not None:
@@ -155,7 +160,7 @@ class Resolver(Entering):
         if not isinstance(result, AVal):
             raise TypingError(f"{name_of(f)} has a scalar rule but does not return a number")
         none = (None,) * len(c.args)
-        return Leaf(scalars.Plan(f, none, result.type, widen(result)), c.args)
+        return Leaf(scalars.Plan(compiled(f), none, result.type, widen(result)), c.args)
 
     # -- primitives ----------------------------------------------------------------------------
     def primitive(self, c: Call, f: Any) -> Action:
@@ -209,23 +214,32 @@ class Resolver(Entering):
         args = tuple(numba_type(a) for a in c.args)
         kws = {k: numba_type(a) for k, a in c.kw.items()}
         if None in args or None in kws.values():
-            shown = ", ".join(map(repr, c.all))
-            raise TypingError(f"{name_of(f)}({shown}) is not known to compiled code")
-        body = None
-        if not registry.is_inactive(f) and not _random(f):
-            body = ask.overload_body(f, args, kws)
-        if body is not None:
+            raise self.unknown(c, f)
+        body = None if _random(f) else ask.overload_body(f, args, kws)
+        if body is None:
+            return self.leaf(c, f)
+        try:
             return self.enter(c, body, Semantics(True, False, "numpy"))
-        sig = None if kws else ask.leaf(f, tuple(types.unliteral(a) for a in args))
+        except (TypingError, LiftError):
+            if not registry.is_inactive(f):
+                raise
+            return self.leaf(c, f)
+
+    def leaf(self, c: Call, f: Any) -> Action:
+        """A call that stays, typed by Numba."""
+        args = tuple(numba_type(a) for a in c.args)
+        sig = None if c.kw or None in args else ask.leaf(f, tuple(map(types.unliteral, args)))
         if sig is None:
-            shown = ", ".join(map(str, (*args, *kws.values())))
-            raise TypingError(
-                f"{name_of(f)}({shown}) is not known to compiled code",
-                hint="write it in Python, or give it a rule with pullback.rule",
-            )
+            raise self.unknown(c, f)
         result = from_type(types.unliteral(sig.return_type))
-        plan = scalars.Plan(f, (None,) * len(args), sig.return_type, result)
-        return Leaf(plan, c.args)
+        return Leaf(scalars.Plan(f, (None,) * len(args), sig.return_type, result), c.args)
+
+    def unknown(self, c: Call, f: Any) -> TypingError:
+        shown = ", ".join([*map(repr, c.args), *(f"{k}={a!r}" for k, a in c.kw.items())])
+        return TypingError(
+            f"{name_of(f)}({shown}) is not known to compiled code",
+            hint="write it in Python, or give it a rule",
+        )
 
     # -- truth ---------------------------------------------------------------------------------
     def truth(self, a: Abstract) -> bool | None:
@@ -283,6 +297,17 @@ def _left_to_numba(f: Any) -> bool:
     Numba's own code that an @overload implements."""
     package = str(getattr(f, "__module__", "")).split(".")[0]
     return package in ("numpy", "scipy") or (package == "numba" and ask.has_overload(f))
+
+
+@functools.cache
+def compiled(f: Any) -> Any:
+    """``f`` as something that machine code can call: a Python function through Numba's compiler,
+    with what the registry knows about it."""
+    if not isinstance(f, FunctionType) or ask.has_overload(f):
+        return f
+    made = njit(f)
+    registry.same_as(f, made)
+    return made
 
 
 def _random(f: Any) -> bool:
