@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 from ..ir.core import IR
 from ..passes.manager import optimize
+from ..rules import registry
 from ..typing_ import Flat, reflat
 from .build import Built, build
 from .calls import is_outlined
@@ -155,6 +157,8 @@ def on_cpython(ir: IR) -> Callable[..., Any]:
 
 
 def _executable(ir: IR, options: Options, flat: Flat) -> Callable[..., Any]:
+    if any(isinstance(op.callee, FunctionType) and registry.scalar(op.callee) for op in ir.ops()):
+        ir = reflat(ir, ruled=False)  # functions with a rule of the user's are entered now
     if options.run == "python":
         return on_cpython(ir)
     from ..backend.native import compile_native
