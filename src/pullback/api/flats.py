@@ -21,6 +21,7 @@ from ..ir.core import const_key
 from ..rules import registry
 from ..typing_ import ATuple, AVal, Flat, Hidden, Static, abstract_of, flat
 from ..typing_.access import fetch, python_function
+from ..typing_.statements import DictOf
 from .arguments import Target, Values, names_of
 from .tree import Tree, getter, is_array, paths
 
@@ -31,10 +32,8 @@ _prepared: dict[Any, list[Prepared]] = {}
 # -- abstract arguments ----------------------------------------------------------------------------
 def abstract(value: Any, src: Any) -> Tree:
     """The tree of an argument. A read-only array has the type of any other: whether it is written
-    to is checked at the call."""
-    if type(value) is dict:
-        from ..typing_.statements import DictOf
-
+    to is checked at the call. A dict is a tuple with names."""
+    if type(value) is dict and all(type(k) is str for k in value):
         parts = [abstract(v, (*src, ("item", k))) for k, v in value.items()]
         return ATuple(tuple(parts), DictOf(tuple(value)))
     tree = abstract_of(value, src)

@@ -73,18 +73,25 @@ class Operator:
         self.settings = settings
         self.resolved: Options = options.resolve(engine, options_)
         self.nested = isinstance(f, Operator)
-        self.target: Target | Opaque = f.target if isinstance(f, Operator) else target_of(f)
         self.plans: dict[Any, Plan] = {}
-        self.function = getattr(self.target, "function", None)
-        self.plain = getattr(self.target, "plain", -1)
+        self.find_target()
         self.__wrapped__ = f
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             if isinstance(value := getattr(f, name, None), str):
                 setattr(self, name, value)
 
+    def find_target(self) -> None:
+        """Look up what is behind the function."""
+        f = self.f
+        self.target: Target | Opaque = f.target if isinstance(f, Operator) else target_of(f)
+        self.function = getattr(self.target, "function", None)
+        self.py = getattr(self.target, "py", None)
+        self.code = getattr(self.target, "code", None)
+        self.plain = getattr(self.target, "plain", -1)
+
     # -- calling -------------------------------------------------------------------------------
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and len(args) == self.plain:
+        if not kwargs and len(args) == self.plain and self.py.__code__ is self.code:
             plan = self.plans.get(call_key(args))
             if plan is not None:
                 leaves = plan.prepared.leaves(self.function, args)
@@ -96,6 +103,10 @@ class Operator:
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
         target = self.target
+        if isinstance(target, Target) and target.py.__code__ is not target.code:
+            self.find_target()
+            self.plans.clear()
+            target = self.target
         if isinstance(target, Opaque):
             target = target.target(args, kwargs)
         if not kwargs and len(args) == target.plain:

@@ -7,6 +7,7 @@ before each further call of the reverse half.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -174,7 +175,7 @@ class SplitPullback(Pullback):
 
     def __del__(self) -> None:
         arena = getattr(self, "_arena", None)
-        if arena is not None and arena.memory is not None:
+        if arena is not None and arena.memory is not None and not sys.is_finalizing():
             arena.close()
 
 

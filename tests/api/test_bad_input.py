@@ -1,0 +1,166 @@
+"""Bad input: clear errors with code, place, variable and what to do; and nothing is harmed."""
+
+import functools
+import traceback
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.errors import (
+    ActivityLost,
+    JoinError,
+    LiftError,
+    NoDerivativeError,
+    PullbackError,
+    TypingError,
+)
+
+from . import NATIVE, PYTHON
+
+grad = functools.partial(pb.grad, options=PYTHON)
+
+
+@pytest.fixture(params=[PYTHON, NATIVE], ids=["python", "native"])
+def options(request):
+    return request.param
+
+
+def error_of(f, *args, **kwargs):
+    with pytest.raises(PullbackError) as e:
+        grad(f, **kwargs)(*args)
+    return e.value
+
+
+# -- refused ---------------------------------------------------------------------------------------
+def test_an_unsupported_construct():
+    def careful(x):
+        try:
+            return 1 / x
+        except ZeroDivisionError:
+            return 0.0
+
+    e = error_of(careful, 2.0)
+    assert isinstance(e, LiftError) and e.code == "PB102" and "careful" in str(e)
+
+
+def test_no_rule():
+    import ctypes
+
+    square = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: x * x)
+
+    def f(x):
+        return square(x)
+
+    e = error_of(f, 2.0)
+    assert isinstance(e, (NoDerivativeError, TypingError))
+    assert e.loc.file == __file__
+
+
+def test_active_data_lost_in_an_integer_array():
+    def f(x):
+        counts = np.zeros(3, dtype=np.int64)
+        counts[0] = x
+        return 2.0 * counts[0]
+
+    e = error_of(f, 2.0)
+    assert isinstance(e, ActivityLost) and e.code == "PB306" and e.variable == "counts"
+    assert e.loc.file == __file__ and e.hint
+
+
+def test_types_without_a_common_one():
+    def f(x, flag):
+        y = x
+        if flag:
+            y = x.sum()
+        return y
+
+    e = error_of(f, np.ones(3), True)
+    assert isinstance(e, JoinError) and e.variable == "y" and e.loc.file == __file__
+
+
+def test_no_such_operation():
+    e = error_of(lambda x: x + "1", 2.0)
+    assert isinstance(e, TypingError) and e.loc.file == __file__
+
+
+class Thing:
+    value = 2.0
+
+
+def test_an_object_selected_by_argnums():
+    e = error_of(lambda t, x: t.value * x, Thing(), 1.0)
+    assert e.code == "PB302" and e.variable == "t"
+
+
+def test_every_error_says_what_to_do_in_order():
+    e = error_of(lambda x: x, 3)
+    text = str(e).splitlines()
+    assert text[0].startswith("[PB302] ") and text[1].startswith('  File "') and text[2]
+
+
+# -- exceptions of the function --------------------------------------------------------------------
+def guarded(x, n):
+    y = x * 2.0
+    if n > 3:
+        raise ValueError("n is too large")
+    return y * n
+
+
+def test_type_and_message_reach_the_caller(options):
+    g = pb.grad(guarded, options=options)
+    with pytest.raises(ValueError, match="n is too large"):
+        g(1.0, 4)
+    assert g(1.0, 2) == 4.0  # the next call works
+
+
+def test_the_line_reaches_the_caller():
+    try:
+        pb.grad(guarded)(1.0, 4)
+    except ValueError as e:
+        last = traceback.extract_tb(e.__traceback__)[-1]
+    first = guarded.__code__.co_firstlineno
+    assert last.filename == __file__ and last.lineno == first + 3
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x, o: pb.grad(f, options=o)(x, 5),
+        lambda f, x, o: pb.value_and_grad(f, options=o)(x, 5),
+        lambda f, x, o: pb.vjp(f, x, 5, options=o),
+        lambda f, x, o: pb.jvp(f, (x, 5), (np.ones(3), None), options=o),
+        lambda f, x, o: pb.hvp(f, options=o)(x, np.ones(3), 5),
+    ],
+    ids=["grad", "value_and_grad", "vjp", "jvp", "hvp"],
+)
+def test_an_index_out_of_range(call, options):
+    def f(x, n):
+        s = 0.0
+        for i in range(n):
+            x[i] = x[i] * 2.0
+            s += x[i] * x[i]
+        return s
+
+    around = np.full(9, 7.0)
+    x = around[3:6]
+    with pytest.raises(IndexError):
+        call(f, x, options)
+    assert np.array_equal(np.delete(around, [3, 4, 5]), np.full(6, 7.0))
+    assert np.array_equal(pb.grad(f, options=options)(np.ones(3), 3), [8.0, 8.0, 8.0])
+
+
+def test_division_by_zero(options):
+    def f(x, y):
+        return x / y
+
+    g = pb.grad(f, options=options)
+    with pytest.raises(ZeroDivisionError):
+        g(1.0, 0.0)
+    assert g(1.0, 2.0) == 0.5
+
+
+def test_division_of_array_elements_gives_inf(options):
+    with np.errstate(divide="ignore"):
+        g = pb.grad(lambda x, y: (x / y).sum(), options=options)(np.ones(2), np.array([0.0, 2.0]))
+    assert np.array_equal(g, [np.inf, 0.5])

@@ -1,0 +1,68 @@
+"""pb.explain and pb.show print what a reader needs."""
+
+import math
+import re
+
+import numpy as np
+
+import pullback as pb
+
+from . import PYTHON
+
+
+def model(x, k):
+    s = 1
+    t = 0.0
+    for i in range(x.size):
+        x[i] = x[i] * s
+        s = s * math.sin(x[i] * k)
+        t += np.exp(x).sum()
+    n = x.size * 2
+    return s * t * n
+
+
+LINE = model.__code__.co_firstlineno
+
+
+def lines(text):
+    """Line number -> what is said of it."""
+    return {int(m[1]): m[2] for m in re.finditer(r"^ +(\d+) \|.*?# (.*)$", text, re.M)}
+
+
+def test_explain():
+    x = np.array([1.0, 2.0])
+    e = pb.explain(model, x, 1.1)
+    text = str(e)
+    assert np.array_equal(x, [1.0, 2.0])
+    assert text.startswith("model(x: float64[2], k: float)")
+    found = lines(text)
+    assert "active (x)" in found[LINE + 4]
+    assert "stored" in found[LINE + 5] and " B" in found[LINE + 5]
+    assert LINE + 7 not in found  # inactive, and nothing kept
+    assert e.tape_bytes > 0 and f"{e.tape_bytes} bytes" in text
+    assert {"lift and types", "differentiate", "optimise", "machine code"} == set(e.seconds)
+    assert "slow: 's' is int64 on one path and float64 on another" in text
+
+
+def test_a_linear_function_keeps_nothing():
+    def f(x):
+        for i in range(1, x.size):
+            x[i] += 0.5 * x[i - 1]
+        return x.sum()
+
+    e = pb.explain(f, np.ones(4))
+    assert e.tape_bytes == 0
+    assert "stored" not in str(e) and "saved" not in str(e)
+
+
+def test_array_results_and_python_code():
+    e = pb.explain(lambda x: x * x, np.ones(3), options=PYTHON)
+    assert "machine code" not in e.seconds and "first compile" in str(e)
+    assert pb.explain(lambda x: x * x, np.ones(3)).tape_bytes > 0
+
+
+def test_show(capsys):
+    pb.show(model)
+    assert "function model(x, k)" in capsys.readouterr().out
+    pb.show(pb.grad(model))
+    assert "function model(x, k)" in capsys.readouterr().out

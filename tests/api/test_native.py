@@ -1,0 +1,127 @@
+"""Machine code: a smoke test of each operator, what it leaks, how it is bound."""
+
+import math
+
+import numpy as np
+import pytest
+from numba.core.runtime import _nrt_python, rtsys
+
+import pullback as pb
+from pullback.runtime.memory import clear_buffers
+
+
+def model(x, w, p, n):
+    """Reads, writes, allocates; returns a number."""
+    y = np.zeros(n)
+    for i in range(n):
+        y[i] = math.tanh(w[i, 0] * x[i]) + p[0]
+        x[i] = y[i] * w[i, 1]
+    return (y * x).sum() * p[1][0]
+
+
+def arguments():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=4), rng.normal(size=(4, 2)), (0.3, (1.5, 2)), 4
+
+
+def loss(x, w, a, b):
+    return model(x, w, (a, (b, 2)), 4)
+
+
+ALL = ("x", "w", "p")
+
+
+def test_gradients_are_those_on_cpython():
+    native = pb.value_and_grad(model, ALL)(*arguments())
+    python = pb.value_and_grad(model, ALL, options={"run": "python"})(*arguments())
+    assert native[0] == pytest.approx(python[0], rel=1e-14)
+    for a, b in zip(native[1][:2], python[1][:2]):
+        assert np.allclose(a, b, rtol=1e-13)
+    assert native[1][2][0] == pytest.approx(python[1][2][0], rel=1e-13)
+    assert native[1][2][1][1] is None
+
+
+def test_check():
+    assert pb.check(model, *arguments()).passed
+
+
+def test_layouts():
+    w = np.asfortranarray(arguments()[1])
+    x, _, p, n = arguments()
+    expected = pb.grad(model, 1)(x.copy(), np.ascontiguousarray(w), p, n)
+    for layout in (w, np.repeat(w, 2, axis=1)[:, ::2], w[::-1].copy()[::-1]):
+        assert np.allclose(pb.grad(model, 1)(x.copy(), layout, p, n), expected)
+    wide = np.repeat(x, 3)
+    assert np.allclose(pb.grad(model, 1)(wide[::3], w, p, n), expected)
+
+
+def test_read_only_and_broadcast():
+    x = np.broadcast_to(2.0, 3)
+    assert np.array_equal(pb.grad(lambda x: (x * x).sum())(x), [4.0, 4.0, 4.0])
+
+
+def test_single_precision():
+    g = pb.grad(lambda x: (x * x).sum())(np.arange(3, dtype=np.float32))
+    assert g.dtype == np.float32 and np.array_equal(g, [0.0, 2.0, 4.0])
+    g = pb.grad(lambda x: x * x)(np.float32(3.0))
+    assert isinstance(g, np.float32) and g == 6.0
+
+
+def test_results_of_every_kind():
+    def f(x):
+        return (x * x).sum(), (x.size, x[0] > 0, x * 2.0, "name", x, x[1:])
+
+    x = np.array([1.0, 2.0])
+    (y, (n, positive, twice, name, same, tail)), _ = pb.value_and_grad(f, has_aux=True)(x)
+    assert y == 5.0 and type(n) is int and positive is True and name == "name"
+    assert np.array_equal(twice, 2 * x) and same is x and np.shares_memory(tail, x)
+
+
+@pytest.mark.parametrize("raising", [False, True])
+def test_nothing_leaks(raising):
+    def f(x, n):
+        y = x * 2.0
+        z = y * y
+        if n > x.size:
+            raise ValueError("half-way")
+        return (z * y).sum()
+
+    n = 9 if raising else 1
+    x = np.ones(5)
+    operators = [
+        lambda: pb.grad(f)(x, n),
+        lambda: pb.vjp(f, x, n)[1](1.0),
+        lambda: pb.jvp(f, (x, n), (x, None)),
+        lambda: pb.hvp(f)(x, x, n),
+    ]
+
+    def run(times):
+        for _ in range(times):
+            for op in operators:
+                try:
+                    op()
+                except ValueError:
+                    assert raising
+
+    _nrt_python.memsys_enable_stats()
+    run(3)
+    clear_buffers()
+    before = rtsys.get_allocation_stats()
+    run(250)
+    after = rtsys.get_allocation_stats()
+    assert after.alloc - after.free == before.alloc - before.free
+    assert after.mi_alloc - after.mi_free == before.mi_alloc - before.mi_free
+
+
+def test_large_tapes_are_reused():
+    def f(x, n):
+        y = x
+        for _ in range(n):
+            y = math.sin(y) + x
+        return y
+
+    g = pb.grad(f)
+    small, large = g(0.3, 10), g(0.3, 200_000)
+    assert g(0.3, 10) == small and g(0.3, 200_000) == large
+    clear_buffers()
+    assert g(0.3, 200_000) == large

@@ -1,0 +1,265 @@
+"""Operator objects: decorators, names, pickling, threads, sharing of compiled code, options."""
+
+import functools
+import inspect
+import math
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from numba import njit
+
+import pullback as pb
+from pullback.ad import compile as kernels
+from pullback.errors import UnknownOption
+from pullback.typing_ import api as typing_api
+
+from . import PYTHON
+
+grad = functools.partial(pb.grad, options=PYTHON)
+
+
+def poly(x, k=2.0, *, shift=0.0):
+    """A polynomial."""
+    return k * x * x + shift
+
+
+@pb.grad
+def slope(x):
+    """Of a square."""
+    return x * x
+
+
+@pb.grad(argnums=1, options=PYTHON)
+def second(x, y):
+    return x * y * y
+
+
+@pb.value_and_grad(argnums=("y",), options=PYTHON)
+def both(x, y):
+    return x * y
+
+
+@pb.hessian(options=PYTHON)
+def curvature(x):
+    return x**3
+
+
+# -- decorators ------------------------------------------------------------------------------------
+def test_decorators_with_and_without_arguments():
+    assert slope(3.0) == 6.0
+    assert second(2.0, 3.0) == 12.0
+    assert both(2.0, 3.0) == (6.0, (2.0,))
+    assert curvature(2.0) == 12.0
+
+
+def test_in_a_class_it_binds_as_a_method_does():
+    class Model:
+        k = 3.0
+
+        @pb.grad(argnums=1, options=PYTHON)
+        def slope(self, x):
+            return self.k * x * x
+
+    m = Model()
+    assert m.slope(2.0) == 12.0
+    m.k = 5.0
+    assert m.slope(2.0) == 20.0
+
+
+# -- what it looks like ----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "make", [pb.grad, pb.value_and_grad, pb.jacobian, pb.hessian], ids=lambda m: m.__name__
+)
+def test_it_looks_like_the_function(make):
+    g = make(poly)
+    assert g.__wrapped__ is poly and g.__name__ == "poly" and g.__doc__ == "A polynomial."
+    assert g.__module__ == __name__
+    assert inspect.signature(g) == inspect.signature(poly)
+    assert f"{make.__name__}(poly" in repr(g)
+    assert callable(g)
+
+
+# -- pickling --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "g",
+    [
+        pb.grad(poly, 1, options=PYTHON),
+        pb.value_and_grad(poly, ("x", "k"), options=PYTHON),
+        pb.jacobian(poly, mode="reverse", options=PYTHON),
+        pb.hessian(poly, options=PYTHON),
+        pb.grad(pb.grad(poly), options=PYTHON),
+        pb.grad(functools.partial(poly, k=3.0), options=PYTHON),
+        pb.grad(math.sin, options=PYTHON),
+    ],
+)
+def test_pickle(g):
+    again = pickle.loads(pickle.dumps(g))
+    args = (1.5,) if g.f is math.sin or g.f.__class__ is functools.partial else (1.5, 3.0)
+    assert again(*args) == g(*args)
+    assert again.settings == g.settings and again.options == g.options
+    assert again is not g
+
+
+def test_a_decorated_function_is_pickled_by_name():
+    assert pickle.loads(pickle.dumps(slope)) is slope
+    assert pickle.loads(pickle.dumps(second)) is second
+
+
+# -- threads ---------------------------------------------------------------------------------------
+def test_many_threads_at_once():
+    def f(x):
+        s = 0.0
+        for i in range(x.size):
+            s += math.sin(x[i]) * s + x[i]
+        return s
+
+    g = pb.grad(f)  # not compiled yet: all threads come to that at once
+    xs = [np.linspace(0, k, 50 * (k + 1)) for k in range(4)]
+    results = [[] for _ in xs]
+
+    def work(k):
+        for _ in range(100):
+            results[k].append(g(xs[k]))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for x, found in zip(xs, results):
+        expected = g(x)
+        assert len(found) == 100 and all(np.array_equal(r, expected) for r in found)
+
+
+# -- compiling once --------------------------------------------------------------------------------
+@pytest.fixture
+def counted(monkeypatch):
+    """Counts flattened functions and kernels."""
+    counts = {"kernels": 0}
+    made = kernels._executable
+
+    def count(*args):
+        counts["kernels"] += 1
+        return made(*args)
+
+    monkeypatch.setattr(kernels, "_executable", count)
+    return counts
+
+
+def test_a_lambda_in_a_loop_compiles_once(counted):
+    found = []
+    for k in (1.0, 2.0, 3.0):
+        found.append(grad(lambda x: k * x)(5.0))
+    assert found == [1.0, 2.0, 3.0] and counted["kernels"] == 1
+
+
+def test_operators_share_code_and_types_do_not(counted):
+    def f(x):
+        return (x * x).sum()
+
+    grad(f)(np.ones(2))
+    grad(f)(np.ones(5))
+    grad(f)(np.ones(5))
+    assert counted["kernels"] == 1
+    grad(f)(np.ones((2, 2)))
+    grad(f)(np.ones(2, np.float32))
+    assert counted["kernels"] == 3
+    pb.grad(f, options={"run": "python", "plan": "naive"})(np.ones(2))
+    assert counted["kernels"] == 4
+
+
+def test_vjp_and_jvp_compile_once(counted):
+    def f(x):
+        return x * x
+
+    for _ in range(3):
+        pb.vjp(f, 3.0, options=PYTHON)[1](1.0)
+        pb.jvp(f, (3.0,), (1.0,), options=PYTHON)
+    assert counted["kernels"] == 3  # two halves and a pushforward
+
+
+def test_function_arguments_share_code(counted):
+    def f(h, x):
+        return h(x)
+
+    g = grad(f, 1)
+    assert [g(lambda x: k * x, 1.0) for k in (1.0, 2.0)] == [1.0, 2.0]
+    assert counted["kernels"] == 1
+    assert len(g.plans) == 1
+
+
+# -- njit ------------------------------------------------------------------------------------------
+@njit
+def jitted_helper(x):
+    return x * x
+
+
+@njit(fastmath=True)
+def jitted(x, n):
+    total = 0.0
+    for _ in range(n):
+        total += jitted_helper(x)
+    return total
+
+
+def test_njit_functions_as_they_are():
+    assert grad(jitted)(3.0, 4) == 24.0
+    assert grad(lambda x: jitted(x, 2))(3.0) == 12.0
+    assert pb.grad(jitted)(3.0, 4) == 24.0
+
+
+# -- engines and options ---------------------------------------------------------------------------
+def test_engines():
+    assert pb.grad(poly, engine="auto")(3.0) == pb.grad(poly, engine="native")(3.0) == 12.0
+    with pytest.raises(UnknownOption, match="does not exist yet"):
+        pb.grad(poly, engine="python")
+    with pytest.raises(UnknownOption, match="'auto', 'native'"):
+        pb.vjp(poly, 3.0, engine="jit")
+
+
+def test_options():
+    with pytest.raises(UnknownOption, match="there is no option 'plans'") as e:
+        pb.grad(poly, options={"plans": "naive"})
+    assert "'plan'" in str(e.value) and e.value.code == "PB403"
+    with pytest.raises(UnknownOption, match="'full', 'naive'"):
+        pb.grad(poly, options={"plan": "best"})
+    assert pb.grad(poly, options={"plan": "naive", "run": "python"})(3.0) == 12.0
+
+
+# -- the package -----------------------------------------------------------------------------------
+def test_public_names_exist_and_are_imported_when_used():
+    for name in pb.__all__:
+        assert getattr(pb, name) is not None
+        assert name in dir(pb)
+    with pytest.raises(AttributeError, match="no attribute 'gard'"):
+        pb.gard
+
+
+def test_import_is_light():
+    code = (
+        "import sys, pullback as pb\n"
+        "assert not {'numba', 'numpy', 'scipy', 'click'} & set(sys.modules)\n"
+        "pb.PullbackError\n"
+        "assert 'numba' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_typing_is_asked_once_for_each_type(monkeypatch):
+    calls = []
+    real = typing_api.flat
+    monkeypatch.setattr("pullback.api.flats.flat", lambda *a: calls.append(1) or real(*a))
+
+    def f(x):
+        return x * x
+
+    g = grad(f)
+    for x in (1.0, 2.0, 3.0):
+        g(x)
+    grad(f)(1.0)
+    pb.value_and_grad(f, options=PYTHON)(1.0)
+    assert len(calls) == 1
