@@ -2,7 +2,8 @@
 
 ``python tests/backend/cpython_suite.py MODULE`` prints how many functions were replaced and
 refused, then runs ``test.test_MODULE``. Every import of the module, fresh ones without their C
-accelerators too, gets its functions replaced before anybody else sees it. Exit status 77: no tests installed.
+accelerators too, gets its functions replaced before anybody else sees it. Exit status 77: no tests
+installed.
 """
 
 from __future__ import annotations

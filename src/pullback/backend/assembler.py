@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import itertools
 import sys
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,8 +20,17 @@ CONDITIONS = {
     "JUMP_IF_NONE": "IF_NONE",
     "JUMP_IF_NOT_NONE": "IF_NOT_NONE",
 }
-"""The conditional jumps that `Assembler.jump` takes, besides ``JUMP`` and ``FOR_ITER``. From 3.12
-on they only lead forward."""
+"""The conditional jumps that `Assembler.jump` takes, besides ``JUMP`` and ``FOR_ITER``."""
+
+CONDITIONAL_BACK = _311
+"""Whether conditional jumps may lead back."""
+
+_PAIRS = {
+    (dis.opmap[a], dis.opmap[b]): dis.opmap[f"{a}_{b}"]
+    for a, b in itertools.product(("LOAD_FAST", "STORE_FAST"), repeat=2)
+    if f"{a}_{b}" in dis.opmap
+}
+"""The instructions that do the work of two on locals below 16 (3.13)."""
 
 
 class Item(NamedTuple):
@@ -69,6 +79,7 @@ class Assembler:
         self.items.append(Item(op, 0, label, self.loc))
 
     def assemble(self) -> Assembled:
+        self.items = _paired(self.items) if _PAIRS else self.items
         offsets, targets = _lay_out(self.items)
         code = bytearray()
         lines = LineTable(self.first_line)
@@ -85,6 +96,20 @@ class Assembler:
             code += bytes((item.op, arg & 255)) + bytes(2 * caches)
             lines.add(item.loc, size)
         return Assembled(bytes(code), lines.finish(), _stack_size(self.items))
+
+
+def _paired(items: list[Item]) -> list[Item]:
+    """Two accesses to locals, of one line, in one instruction where there is one."""
+    out: list[Item] = []
+    for item in items:
+        before = out[-1] if out else item
+        pair = _PAIRS.get((before.op, item.op))  # type: ignore[arg-type]
+        low = before.arg < 16 and item.arg < 16
+        if out and pair is not None and low and before.loc.line == item.loc.line:
+            out[-1] = Item(pair, before.arg << 4 | item.arg, None, item.loc)
+        else:
+            out.append(item)
+    return out
 
 
 def _jump_name(name: str, backward: bool) -> str:

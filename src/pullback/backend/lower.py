@@ -31,6 +31,7 @@ from ..ir.core import (
     Value,
 )
 from ..ir.intrinsics import check_bound
+from .assembler import CONDITIONAL_BACK
 from .encoder import Encoder
 from .layout import Node, layout
 from .slots import Slots
@@ -170,7 +171,7 @@ class Lowering:
         return Node(block.id, k) if self.needs_node(block, k) else Node(edge.target)
 
     def _branch(self, block: Block, term: Branch) -> None:
-        """Conditional jumps lead forward; to go back, jump over a jump."""
+        """Where conditional jumps lead forward alone, jump over a jump to go back."""
         then, orelse = self._way(block, 0), self._way(block, 1)
         if (then == self.after or orelse != self.after) and not self._is_back(orelse):
             self._jump_if_false(term, orelse)
@@ -203,7 +204,8 @@ class Lowering:
         self.asm.jump("JUMP_IF_TRUE", self.labels[node])
 
     def _is_back(self, node: Node) -> bool:
-        return self.asm.is_placed(self.labels[node])
+        """Whether a conditional jump cannot lead to the node."""
+        return not CONDITIONAL_BACK and self.asm.is_placed(self.labels[node])
 
     def _for(self, block: Block, term: ForIter) -> None:
         self.e.push([term.iterator])
