@@ -14,6 +14,7 @@ from pullback.ir.core import IR, Const, Info, Loc
 from pullback.runtime import native_prims, prims  # noqa: F401
 from pullback.runtime.native_core import PRIMITIVES, plain, specialise
 
+cpu_target.typing_context.refresh()
 LOC = Loc("user.py", 7, "f")
 
 

@@ -37,7 +37,17 @@ from ..ir.core import (
     Value,
 )
 from ..runtime import frame as words
-from ..runtime.native_core import I64, PRIMITIVES, VIEWS, Frame, plain, specialise
+from ..runtime.native_core import (
+    I32,
+    I64,
+    LEFT_BY_FAILURE,
+    PRIMITIVES,
+    VIEWS,
+    Frame,
+    arr_of,
+    plain,
+    specialise,
+)
 from .ownership import Ownership
 from .sites import new_site, primitive_raiser, recipes
 
@@ -89,6 +99,7 @@ class Body:
         self.ownership = Ownership(ir, self.holds, is_view)
         self.alive: set[Value] = set()
         self.slots: dict[Slot, Any] = {}
+        self.exits: dict[frozenset[Value], Any] = {}
 
     def holds(self, type: Any) -> bool:
         """Whether values of ``type`` hold counts of memory."""
@@ -123,6 +134,8 @@ class Body:
                 self.slots[op.attr] = place
 
     def _block(self, block: Block) -> None:
+        for p in block.params:
+            self._take_apart(p)
         for p in self.ownership.unused(block):
             self.decref(p)
         before = self.ownership.before(block)
@@ -131,12 +144,19 @@ class Body:
                 continue
             self.alive = before[k]
             self.op(op)
+            self._take_apart(op.result)
             own = self.ownership.owner.get(op.result) is op.result
             ending = before[k] | ({op.result} if own else set())
             for v in sorted(ending - before[k + 1], key=lambda v: v.id):
                 self.decref(v)
         self.alive = before[-1]
         self._terminator(block)
+
+    def _take_apart(self, v: Value) -> None:
+        """Extract the fields of an array once, where it is defined."""
+        kind, value = self.env.get(v, (None, None))
+        if isinstance(kind, types.Array):
+            arr_of(self.cx, self.b, kind, value)
 
     def _terminator(self, block: Block) -> None:
         term = block.term
@@ -275,8 +295,17 @@ class Body:
         return sig.return_type, made.codegen(cx, self.b, sig, values)
 
     def failing(self, site: int, operands: Sequence[Typed]) -> Frame:
-        alive = set(self.alive)
-        return Frame(self.cx, self.b, self.frame, site, operands, lambda: self.release(alive))
+        alive = frozenset(self.alive)
+        return Frame(self.cx, self.b, self.frame, site, operands, lambda: self.leave(alive))
+
+    def leave(self, alive: frozenset[Value]) -> None:
+        """Go where the function is left with ``alive`` given up; sites with the same share it."""
+        if alive not in self.exits:
+            self.exits[alive] = self.b.function.append_basic_block("failed")
+            with self.b.goto_block(self.exits[alive]):
+                self.release(alive)
+                self.b.ret(I32(LEFT_BY_FAILURE))
+        self.b.branch(self.exits[alive])
 
     def _numba(self, op: Op, typed: Sequence[Typed]) -> Typed:
         """A call of something that Numba knows, by its own implementation."""

@@ -20,6 +20,7 @@ from .native_core import (
     I64,
     VIEWS,
     Arr,
+    arr_of,
     array_type,
     dense_strides,
     element_pointer,
@@ -75,7 +76,7 @@ def _fresh(zero: bool) -> Any:
             nbytes = checked_nbytes(frame, b, args, itemsize(cx, type))
             value = allocate(cx, b, type, args, order, nbytes)
             if zero:
-                clear(b, Arr(cx, b, type, value).data, nbytes)
+                clear(b, arr_of(cx, b, type, value).data, nbytes)
             return value
 
         return fresh_typer(dtype, order), codegen
@@ -101,7 +102,7 @@ VIEWS.update((p.subview, p.transpose, p.reshape, p.real_view, p.imag_view))
 @native(p.subview, 1)
 def _subview(n: int, spec: str) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        x = Arr(cx, b, sig.args[0], args[0])
+        x = arr_of(cx, b, sig.args[0], args[0])
         ints, axis = iter(args[1:]), 0
         start, shape, strides = [I64(0)] * x.type.ndim, [], []
         for step in spec:
@@ -135,7 +136,7 @@ def _subview(n: int, spec: str) -> Any:
 @native(p.transpose, 1)
 def _transpose(n: int, perm: tuple[int, ...]) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        x = Arr(cx, b, sig.args[0], args[0])
+        x = arr_of(cx, b, sig.args[0], args[0])
         shape, strides = [x.shape[k] for k in perm], [x.strides[k] for k in perm]
         return view(cx, b, sig, x, x.data, shape, strides)
 
@@ -148,7 +149,7 @@ def _transpose(n: int, perm: tuple[int, ...]) -> Any:
 @native(p.reshape, fails=True)
 def _reshape(n: int) -> Any:
     def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
-        cx, x, dims = frame.cx, Arr(frame.cx, b, sig.args[0], args[0]), args[1:]
+        cx, x, dims = frame.cx, arr_of(frame.cx, b, sig.args[0], args[0]), args[1:]
         size = I64(itemsize(cx, x.type))
         new = checked_nbytes(frame, b, dims, itemsize(cx, x.type))
         old = reduce(b.mul, x.shape, size)
@@ -166,7 +167,7 @@ def _reshape(n: int) -> Any:
 def _part_view(k: int) -> Any:
     def make(n: int) -> Any:
         def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-            x = Arr(cx, b, sig.args[0], args[0])
+            x = arr_of(cx, b, sig.args[0], args[0])
             part = cx.get_data_type(sig.return_type.dtype).as_pointer()
             data = b.gep(b.bitcast(x.data, part), [I64(k)], inbounds=True)
             return view(cx, b, sig, x, data, x.shape, x.strides)
@@ -200,7 +201,7 @@ def _elementwise(combine: Any) -> Any:
 
     def make(n: int) -> Any:
         def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-            dst, src = (Arr(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
+            dst, src = (arr_of(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
             combine(cx, b, dst, src)
             return cx.get_dummy_value()
 
@@ -231,14 +232,14 @@ def fresh_copy(cx: Any, b: Any, x: Arr, type: Any) -> Any:
     order = "F" if type.layout == "F" else "C"
     dense = array_type(type.dtype, type.ndim, order)
     value = allocate(cx, b, dense, x.shape, order, nbytes_of(cx, b, x))
-    copy_elements(cx, b, x, Arr(cx, b, dense, value))
+    copy_elements(cx, b, x, arr_of(cx, b, dense, value))
     return value
 
 
 @native(p.own)
 def _own(n: int) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        return fresh_copy(cx, b, Arr(cx, b, sig.args[0], args[0]), sig.return_type)
+        return fresh_copy(cx, b, arr_of(cx, b, sig.args[0], args[0]), sig.return_type)
 
     def typer(context: Any, x: Any) -> Any:
         return signature(array_type(x.dtype, x.ndim, "F" if x.layout == "F" else "C"), x)
@@ -249,7 +250,7 @@ def _own(n: int) -> Any:
 @native(p.contiguous)
 def _contiguous(n: int) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        x = Arr(cx, b, sig.args[0], args[0])
+        x = arr_of(cx, b, sig.args[0], args[0])
         if x.type.layout == "C":
             return impl_ret_borrowed(cx, b, sig.return_type, args[0])
         return fresh_copy(cx, b, x, sig.return_type)
@@ -263,7 +264,7 @@ def _contiguous(n: int) -> Any:
 @native(p.same_layout_zeros)
 def _same_layout_zeros(n: int) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        x, type = Arr(cx, b, sig.args[0], args[0]), sig.return_type
+        x, type = arr_of(cx, b, sig.args[0], args[0]), sig.return_type
         strides = matching_strides(cx, b, x)
         nbytes = nbytes_of(cx, b, x)
         meminfo = cx.nrt.meminfo_alloc_aligned(b, nbytes, ALIGNMENT)
@@ -305,7 +306,7 @@ def extent(cx: Any, b: Any, x: Arr) -> tuple[Any, Any]:
 @native(p.overlap_copy)
 def _overlap_copy(n: int) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        src, dst = (Arr(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
+        src, dst = (arr_of(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
         (low1, high1), (low2, high2) = extent(cx, b, src), extent(cx, b, dst)
         apart = b.or_(b.icmp_unsigned("<=", high1, low2), b.icmp_unsigned("<=", high2, low1))
         clash = b.not_(b.or_(apart, _identical(b, src, dst)))
@@ -313,7 +314,7 @@ def _overlap_copy(n: int) -> Any:
         with b.if_else(clash, likely=False) as (overlapping, otherwise):
             with overlapping:
                 copied = fresh_copy(cx, b, src, sig.return_type)
-                dense = Arr(cx, b, array_type(src.type.dtype, src.type.ndim, "C"), copied)
+                dense = arr_of(cx, b, array_type(src.type.dtype, src.type.ndim, "C"), copied)
                 parts = (dense.data, dense.shape, dense.strides, dense.meminfo)
                 b.store(make_arr(cx, b, sig.return_type, *parts), result)
             with otherwise:

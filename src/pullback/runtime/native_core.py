@@ -90,8 +90,8 @@ def _constant_key(c: Any) -> Any:
 class Frame:
     """The context of a primitive that can fail: Numba's own as ``cx``, and how to fail.
 
-    ``operands`` are what is left behind, pairs of type and value; ``release`` emits what has to be
-    given back first."""
+    ``operands`` are what is left behind, pairs of type and value; ``leave`` ends the block, going
+    where the function returns `LEFT_BY_FAILURE`."""
 
     def __init__(
         self,
@@ -100,10 +100,10 @@ class Frame:
         address: Any,
         site: int,
         operands: Sequence[tuple[Any, Any]],
-        release: Callable[[], None],
+        leave: Callable[[], None],
     ) -> None:
         self.cx, self.builder, self.address, self.site = cx, builder, address, site
-        self.operands, self.release = operands, release
+        self.operands, self.leave = operands, leave
 
     def fail_if(self, condition: Any) -> None:
         """Leave the compiled function if ``condition``."""
@@ -115,17 +115,16 @@ class Frame:
         b = self.builder
         words = [I64(self.site)]
         words += [w for t, v in self.operands for w in encode(self.cx, b, t, v)]
-        self.release()
         slots = b.inttoptr(self.address, I64.as_pointer())
         for k, word in enumerate(words[: 1 + OPERANDS]):
             b.store(word, b.gep(slots, [I64(SITE + k)], inbounds=True))
-        b.ret(I32(LEFT_BY_FAILURE))
+        self.leave()
 
 
 def encode(cx: Any, builder: Any, type: Any, value: Any) -> list[Any]:
     """The operand of a failure as 64-bit words, an array as its shape. Read by `backend.sites`."""
     if isinstance(type, types.Array):
-        return Arr(cx, builder, type, value).shape
+        return arr_of(cx, builder, type, value).shape
     if isinstance(type, types.Complex):
         part = type.underlying_float
         return [encode(cx, builder, part, builder.extract_value(value, k))[0] for k in (0, 1)]
@@ -139,20 +138,36 @@ def encode(cx: Any, builder: Any, type: Any, value: Any) -> list[Any]:
 
 
 # -- array values ----------------------------------------------------------------------------------
-class Arr:
-    """The fields of an array value: ``data`` a typed pointer, ``shape`` and ``strides`` lists."""
+class Arr(NamedTuple):
+    """The fields of an array value: ``data`` a typed pointer, strides in bytes."""
 
-    def __init__(self, cx: Any, builder: Any, type: Any, value: Any) -> None:
+    type: Any
+    value: Any
+    meminfo: Any
+    data: Any
+    shape: list[Any]
+    strides: list[Any]
+
+
+def arr_of(cx: Any, builder: Any, type: Any, value: Any) -> Arr:
+    """An array value taken apart: where it was made, or else here. Done right after the value's
+    definition (`emit` does), it serves all later uses."""
+    if not hasattr(value, "taken_apart"):
         model = cx.data_model_manager[type]
 
         def field(name: str) -> Any:
             return builder.extract_value(value, model.get_field_position(name))
 
-        self.type, self.value = type, value
-        self.meminfo, self.data = field("meminfo"), field("data")
         shape, strides = field("shape"), field("strides")
-        self.shape = [builder.extract_value(shape, k) for k in range(type.ndim)]
-        self.strides = [builder.extract_value(strides, k) for k in range(type.ndim)]
+        value.taken_apart = Arr(
+            type,
+            value,
+            field("meminfo"),
+            field("data"),
+            [builder.extract_value(shape, k) for k in range(type.ndim)],
+            [builder.extract_value(strides, k) for k in range(type.ndim)],
+        )
+    return value.taken_apart._replace(type=type)  # type: ignore[no-any-return]
 
 
 def make_arr(
@@ -182,6 +197,9 @@ def make_arr(
     value = ir.Constant(model.get_value_type(), ir.Undefined)
     for name, content in fields.items():
         value = builder.insert_value(value, content, model.get_field_position(name))
+    value.taken_apart = Arr(
+        type, value, fields["meminfo"], fields["data"], list(shape), list(strides)
+    )
     return value
 
 

@@ -27,7 +27,18 @@ from numba.np.linalg import (
 
 from . import prims as p
 from .native_arrays import allocate, checked_nbytes, clear, copy_elements, nbytes_of
-from .native_core import I8, I32, I64, Arr, array_type, element_pointer, itemsize, native, plain
+from .native_core import (
+    I8,
+    I32,
+    I64,
+    Arr,
+    arr_of,
+    array_type,
+    element_pointer,
+    itemsize,
+    native,
+    plain,
+)
 
 VOID_P = I8.as_pointer()
 PIVOT = types.Array(F_INT_nbtype, 1, "C")
@@ -40,7 +51,7 @@ def inexact(*xs: Any) -> bool:
 def copied(cx: Any, b: Any, x: Arr, order: str) -> Arr:
     """A fresh copy in the given order, to be given back with `free` unless it is the result."""
     type = array_type(x.type.dtype, x.type.ndim, order)
-    fresh = Arr(cx, b, type, allocate(cx, b, type, x.shape, order, nbytes_of(cx, b, x)))
+    fresh = arr_of(cx, b, type, allocate(cx, b, type, x.shape, order, nbytes_of(cx, b, x)))
     copy_elements(cx, b, x, fresh)
     return fresh
 
@@ -79,14 +90,14 @@ def _matmul(n: int) -> Any:
     def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
         ensure_blas()
         cx = frame.cx
-        x, y = (Arr(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
+        x, y = (arr_of(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
         frame.fail_if(differ(b, x.shape[-1], y.shape[0]))
         out_shape = x.shape[:-1] + y.shape[1:]
         if out_shape:
             nbytes = checked_nbytes(frame, b, out_shape, itemsize(cx, sig.return_type))
             out = allocate(cx, b, sig.return_type, out_shape, "C", nbytes)
-            clear(b, Arr(cx, b, sig.return_type, out).data, nbytes)
-            target = Arr(cx, b, sig.return_type, out)
+            clear(b, arr_of(cx, b, sig.return_type, out).data, nbytes)
+            target = arr_of(cx, b, sig.return_type, out)
         else:
             slot = cgutils.alloca_once_value(b, cx.get_constant_null(sig.return_type))
         scratch = [z for z in (x, y) if z.type.layout == "A"]
@@ -132,14 +143,14 @@ def _multiply(cx: Any, b: Any, x: Arr, y: Arr, out: Arr) -> None:
 # -- systems ---------------------------------------------------------------------------------------
 def pivots(cx: Any, b: Any, n: Any) -> Arr:
     nbytes = b.mul(n, I64(itemsize(cx, PIVOT)))
-    return Arr(cx, b, PIVOT, allocate(cx, b, PIVOT, [n], "C", nbytes))
+    return arr_of(cx, b, PIVOT, allocate(cx, b, PIVOT, [n], "C", nbytes))
 
 
 @native(p.solve, fails=True)
 def _solve(n: int) -> Any:
     def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
         cx = frame.cx
-        a, rhs = (Arr(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
+        a, rhs = (arr_of(cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
         size = a.shape[0]
         frame.fail_if(b.or_(differ(b, size, a.shape[1]), differ(b, size, rhs.shape[0])))
         matrix, x, pivot = copied(cx, b, a, "F"), copied(cx, b, rhs, "F"), pivots(cx, b, size)
@@ -179,7 +190,7 @@ def square_typer(result: Any) -> Any:
 
 def square_copy(frame: Any, b: Any, sig: Any, args: Any) -> tuple[Arr, Any, Any]:
     """A fresh C-order copy of the square argument, its size, and its leading dimension."""
-    a = Arr(frame.cx, b, sig.args[0], args[0])
+    a = arr_of(frame.cx, b, sig.args[0], args[0])
     frame.fail_if(differ(b, a.shape[0], a.shape[1]))
     return copied(frame.cx, b, a, "C"), a.shape[0], _at_least_one(b, a.shape[0])
 

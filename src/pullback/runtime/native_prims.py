@@ -19,7 +19,7 @@ from numba.np.numpy_support import from_dtype
 
 from . import native_arrays, native_linalg, native_tape  # noqa: F401  (they register theirs)
 from . import prims as p
-from .native_core import I64, Arr, element_pointer, native, plain
+from .native_core import I64, arr_of, element_pointer, native, plain
 
 INT = types.int64
 
@@ -97,7 +97,7 @@ def _slice_count(n: int, none: frozenset[int] = frozenset()) -> Any:
 @native(p.dim, 1)
 def _dim(n: int, axis: int) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        return Arr(cx, b, sig.args[0], args[0]).shape[axis]
+        return arr_of(cx, b, sig.args[0], args[0]).shape[axis]
 
     return lambda context, x: signature(INT, x), codegen
 
@@ -105,7 +105,7 @@ def _dim(n: int, axis: int) -> Any:
 @native(p.load)
 def _load(n: int) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        x = Arr(cx, b, sig.args[0], args[0])
+        x = arr_of(cx, b, sig.args[0], args[0])
         return load_item(cx, b, x.type, element_pointer(cx, b, x, args[1:]))
 
     def typer(context: Any, x: Any, *idx: Any) -> Any:
@@ -117,7 +117,7 @@ def _load(n: int) -> Any:
 @native(p.store)
 def _store(n: int) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        x = Arr(cx, b, sig.args[0], args[0])
+        x = arr_of(cx, b, sig.args[0], args[0])
         store_item(cx, b, x.type, args[1], element_pointer(cx, b, x, args[2:]))
         return cx.get_dummy_value()
 

@@ -24,7 +24,17 @@ from .native_arrays import (
     matching_strides,
     nbytes_of,
 )
-from .native_core import I8, I64, Arr, dense_strides, itemsize, like, make_arr, native, plain
+from .native_core import (
+    I8,
+    I64,
+    arr_of,
+    dense_strides,
+    itemsize,
+    like,
+    make_arr,
+    native,
+    plain,
+)
 from .tape import ALIGNMENT as RECORD_ALIGNMENT
 
 INT = types.int64
@@ -111,7 +121,7 @@ def _poke(n: int, offset: int) -> Any:
         address, value = args
         type = sig.args[1]
         if isinstance(type, types.Array):
-            x = Arr(cx, b, type, value)
+            x = arr_of(cx, b, type, value)
             handle = [b.ptrtoint(x.data, I64), *x.shape, *x.strides]
             for k, word in enumerate(handle):
                 b.store(word, _cell(b, address, offset + 8 * k, I64), align=1)
@@ -176,14 +186,14 @@ def _heap_like(zero: bool) -> Any:
     def make(n: int) -> Any:
         def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
             cx, type = frame.cx, sig.return_type
-            x = Arr(cx, b, sig.args[1], args[1])
+            x = arr_of(cx, b, sig.args[1], args[1])
             nbytes = nbytes_of(cx, b, x)
             data = on_heap(frame, b, args[0], nbytes)
             value = make_arr(cx, b, type, data, x.shape, matching_strides(cx, b, x))
             if zero:
                 clear(b, data, nbytes)
             else:
-                copy_elements(cx, b, x, Arr(cx, b, type, value))
+                copy_elements(cx, b, x, arr_of(cx, b, type, value))
             return value
 
         def typer(context: Any, tape: Any, x: Any) -> Any:
