@@ -138,7 +138,7 @@ def _compare(symbol: str) -> Form:
 
 
 TABLE |= {fn: (2, _compare(symbol)) for symbol, fn in COMPARE.items()}
-SYMBOLS = {fn: symbol for symbol, fn in COMPARE.items()}
+SYMBOLS: dict[Any, str] = {fn: symbol for symbol, fn in COMPARE.items()}
 BOOLEAN = {operator.is_, operator.is_not, operator.not_, operator.contains}
 """Operators whose result is a bool whatever the operands."""
 

@@ -31,6 +31,7 @@ from ..ir.core import (
     Value,
 )
 from ..ir.intrinsics import check_bound
+from ..ir.liveness import values
 from .assembler import CONDITIONAL_BACK
 from .encoder import Encoder
 from .layout import Node, layout
@@ -282,8 +283,8 @@ class Lowering:
         if not self.iterators:
             return []
         live = self.slots.live
-        last = live.out[block.id] | set(block.term.operands)  # type: ignore[arg-type]
-        gone = (self.iterators & last) - live.into[edge.target] - set(edge.args)  # type: ignore[arg-type]
+        last = live.out[block.id].union(values(block.term.operands))
+        gone = (self.iterators & last) - live.into[edge.target] - set(values(edge.args))
         return sorted(self.slots.of[v] for v in gone if v.name is None and v in self.slots.of)
 
     def defined(self, block: Block) -> set[int]:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..ir import intrinsics
-from ..ir.canonical import may_be_unbound
 from ..ir.core import FREECELL, IR, NEWCELL, Block, Const, Op, Slot, Value
 from ..ir.dominators import dominators
 from ..ir.liveness import liveness, values
+from ..ir.unbound import may_be_unbound
 
 
 class Slots:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import LiftError, NotLiftable, UnsupportedPython
 from ..ir.canonical import canonicalize
-from ..ir.core import GLOBAL, IR, Info, Loc, Operand, Undef
+from ..ir.core import GLOBAL, IR, Info, Loc, Operand, Undef, Value
 from .decode import Handler, Instr, decode, handlers
 from .flow import Flow, RawBlock, analyse
 from .machine import NULL, Join, Machine, Pending
@@ -171,7 +171,8 @@ def enter(m: Machine, raw: RawBlock, flow: Flow) -> Join:
             if x is not NULL and not (known and agree([w.stack[i] for w in ways])):
                 join.stack.append(i)
                 stack[i] = m.ir.value()
-        join.block.params = [*(locals[i] for i in join.locals), *(stack[i] for i in join.stack)]  # type: ignore[misc]
+        inside = [*(locals[i] for i in join.locals), *(stack[i] for i in join.stack)]
+        join.block.params = [x for x in inside if isinstance(x, Value)]
     m.enter(join.block, locals, stack, raw.bound)
     return join
 

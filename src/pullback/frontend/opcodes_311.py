@@ -6,14 +6,16 @@ import dis
 
 from ..ir import intrinsics
 from ..ir.core import Const
+from . import calls
 from . import opcodes as common
 from .decode import Instr
 from .machine import NULL, Machine
-from .opcodes import COMMON, Table, branch_if, branch_if_none, dict_merge, handler, push_call
+from .opcodes import COMMON, Table, branch_if, branch_if_none, handler, push_call
 
 TABLE: Table = {
     **COMMON,
-    "DICT_MERGE": dict_merge(2),  # callable, arguments, dict
+    "CALL_FUNCTION_EX": calls.call_function_ex,
+    "DICT_MERGE": calls.dict_merge(2),  # callable, arguments, dict
     "LIST_TO_TUPLE": push_call(intrinsics.list_to_tuple, 1),
     "POP_JUMP_FORWARD_IF_TRUE": branch_if(True),
     "POP_JUMP_BACKWARD_IF_TRUE": branch_if(True),
@@ -61,9 +63,9 @@ def call(m: Machine, ins: Instr) -> None:
     a, b = m.popn(2)
     kwnames, m.kwnames = m.kwnames, ()
     if a is NULL:
-        common.call(m, b, args, kwnames)
+        calls.call(m, b, args, kwnames)
     else:
-        common.call(m, a, [b, *args], kwnames)
+        calls.call(m, a, [b, *args], kwnames)
 
 
 @handler(TABLE, "FORMAT_VALUE")
@@ -75,12 +77,12 @@ def format_value(m: Machine, ins: Instr) -> None:
 
 @handler(TABLE, "MAKE_FUNCTION")
 def make_function(m: Machine, ins: Instr) -> None:
-    code, parts = m.pop(), common.Parts()
+    code, parts = m.pop(), calls.Parts()
     assert isinstance(code, Const)
     for flag in (8, 4, 2, 1):
         if ins.arg & flag:
             parts.add(m, flag, m.pop())
-    common.closure(m, code.value, parts)
+    calls.closure(m, code.value, parts)
 
 
 @handler(TABLE, "JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from ..ir import intrinsics
-from ..ir.core import CALL, Const, Return
+from ..ir.core import CALL, Const, Return, Value
 from . import opcodes as common
 from . import opcodes_311 as v311
 from .decode import Instr
@@ -15,6 +15,7 @@ from .opcodes import COMMON, Table, branch_if, branch_if_none, handler, push_cal
 TABLE: Table = {
     **COMMON,
     "CALL": v311.call,
+    "CALL_FUNCTION_EX": v311.TABLE["CALL_FUNCTION_EX"],
     "DICT_MERGE": v311.TABLE["DICT_MERGE"],
     "KW_NAMES": v311.kw_names,
     "FORMAT_VALUE": v311.format_value,
@@ -56,7 +57,7 @@ def load_attr(m: Machine, ins: Instr) -> None:
     m.push(common.get_attribute(m, x, m.names[ins.arg >> 1]))
 
 
-def super_attribute(m: Machine, ins: Instr) -> Const:
+def super_attribute(m: Machine, ins: Instr) -> Value:
     """``super().name`` with its arguments on the stack."""
     fn, cls, self = m.popn(3)
     proxy = m.op(CALL, (fn, cls, self))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from ..ir import intrinsics
 from ..ir.core import Const, Value
+from . import calls
 from . import opcodes as common
 from . import opcodes_312 as v312
 from .decode import Instr
 from .machine import NULL, Machine
-from .opcodes import Table, dict_merge, handler, nothing
+from .opcodes import Table, handler, nothing
 
 TABLE: Table = {
     **v312.TABLE,
-    "DICT_MERGE": dict_merge(3),  # callable, NULL, arguments, dict
+    "DICT_MERGE": calls.dict_merge(3),  # callable, NULL, arguments, dict
     "TO_BOOL": nothing,  # only ever feeds a conditional jump or UNARY_NOT, which test truth here
     "FORMAT_SIMPLE": lambda m, ins: m.push(m.call(intrinsics.format_value, m.pop(), Const(None))),
 }
@@ -45,18 +46,22 @@ def load_super_attr(m: Machine, ins: Instr) -> None:
 
 
 @handler(TABLE, "CALL")
-def call(m: Machine, ins: Instr, kwnames: tuple[str, ...] = ()) -> None:
+def call(m: Machine, ins: Instr) -> None:
+    _call(m, ins, ())
+
+
+def _call(m: Machine, ins: Instr, kwnames: tuple[str, ...]) -> None:
     """The stack is callable, NULL or first argument, others."""
     args = m.popn(ins.arg)
     fn, first = m.popn(2)
-    common.call(m, fn, args if first is NULL else [first, *args], kwnames)
+    calls.call(m, fn, args if first is NULL else [first, *args], kwnames)
 
 
 @handler(TABLE, "CALL_KW")
 def call_kw(m: Machine, ins: Instr) -> None:
     names = m.pop()
     assert isinstance(names, Const)
-    call(m, ins, names.value)
+    _call(m, ins, names.value)
 
 
 @handler(TABLE, "CALL_FUNCTION_EX")
@@ -101,7 +106,7 @@ def format_with_spec(m: Machine, ins: Instr) -> None:
 def make_function(m: Machine, ins: Instr) -> None:
     code = m.pop()
     assert isinstance(code, Const)
-    common.closure(m, code.value, common.Parts())
+    calls.closure(m, code.value, calls.Parts())
 
 
 @handler(TABLE, "SET_FUNCTION_ATTRIBUTE")
@@ -110,7 +115,7 @@ def set_function_attribute(m: Machine, ins: Instr) -> None:
     function, part = m.pop(), m.pop()
     made = m.block.ops.pop()
     assert made.result is function and isinstance(function, Value)
-    parts = m.parts.pop(function, None) or common.Parts()
+    parts = m.parts.pop(function, None) or calls.Parts()
     parts.add(m, ins.arg, part)
-    common.closure(m, made.attr.code, parts)
+    calls.closure(m, made.attr.code, parts)
     m.parts[m.block.ops[-1].result] = parts

@@ -13,24 +13,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from . import intrinsics
 from .core import (
-    CALL,
     IR,
     Block,
-    Const,
     Edge,
-    ForIter,
     Jump,
-    Op,
     Operand,
-    Raise,
-    Undef,
     Value,
 )
-from .dominators import dominators
+from .edit import implicit
+from .unbound import param_arguments, resolve_checks, use_checked
 
 
 def canonicalize(ir: IR) -> IR:
@@ -85,11 +80,6 @@ def _ways_in(ir: IR) -> dict[int, list[tuple[Block, Edge]]]:
     return ways
 
 
-def _implicit(block: Block, edge: Edge) -> int:
-    """How many leading parameters the terminator itself supplies."""
-    return int(isinstance(block.term, ForIter) and edge is block.term.body)
-
-
 def skip_empty_blocks(ir: IR) -> None:
     """Redirect the ways into a block that only jumps on. Not where a value it receives is used
     further on, nor for the item of a ForIter."""
@@ -101,7 +91,7 @@ def skip_empty_blocks(ir: IR) -> None:
         target = b.term.edge.target
         if target == b.id or any(p in outside for p in b.params):
             continue
-        if any(_implicit(p, e) for p, e in ways[b.id]):
+        if any(implicit(p.term, e) for p, e in ways[b.id]):
             continue
         for _, e in ways[b.id]:
             mapping = dict(zip(b.params, e.args))
@@ -181,10 +171,15 @@ def minimise_params(ir: IR) -> None:
         ir.substitute(replaced)
 
 
-def _outer(component, inside, args, find):  # type: ignore[no-untyped-def]
+def _outer(
+    component: list[Value],
+    inside: set[Value],
+    args: dict[Value, list[Operand]],
+    find: Callable[[Operand], Operand],
+) -> tuple[list[Operand], set[Value]]:
     """The distinct operands that enter the component, and the members that receive them."""
     outer: list[Operand] = []
-    fringe = set()
+    fringe: set[Value] = set()
     for p in component:
         for x in args[p]:
             x = find(x)
@@ -208,7 +203,7 @@ def _param_arguments(ir: IR) -> dict[Value, list[Operand]]:
     args: dict[Value, list[Operand]] = {}
     for b in ir:
         for e in b.term.edges:
-            skip = _implicit(b, e)
+            skip = implicit(b.term, e)
             for p, x in zip(ir.blocks[e.target].params[skip:], e.args):
                 args.setdefault(p, []).append(source(x) if checked else x)
     return args
@@ -267,7 +262,7 @@ def _drop(ir: IR, dropped: set[Value]) -> None:
     for b in ir:
         for e in b.term.edges:
             if e.target in keep:
-                skip = _implicit(b, e)
+                skip = implicit(b.term, e)
                 e.args = tuple(e.args[i - skip] for i in keep[e.target] if i >= skip)
     for id, kept in keep.items():
         params = ir.blocks[id].params
@@ -276,7 +271,7 @@ def _drop(ir: IR, dropped: set[Value]) -> None:
 
 def remove_dead_params(ir: IR) -> None:
     """Remove parameters that only feed unused parameters."""
-    args = _plain_arguments(ir)
+    args = param_arguments(ir)
     work = [x for b in ir for op in b.ops for x in op.args]
     work += [x for b in ir for x in b.term.operands]
     live: set[Value] = set()
@@ -288,15 +283,6 @@ def remove_dead_params(ir: IR) -> None:
     _drop(ir, {p for p in args if p not in live})
 
 
-def _plain_arguments(ir: IR) -> dict[Value, list[Operand]]:
-    args: dict[Value, list[Operand]] = {}
-    for b in ir:
-        for e in b.term.edges:
-            for p, x in zip(ir.blocks[e.target].params[_implicit(b, e) :], e.args):
-                args.setdefault(p, []).append(x)
-    return args
-
-
 def spread_names(ir: IR) -> None:
     """Name values after the parameters that they are passed to, if they have no name."""
     changed = True
@@ -304,7 +290,7 @@ def spread_names(ir: IR) -> None:
         changed = False
         for b in ir:
             for e in b.term.edges:
-                for p, x in zip(ir.blocks[e.target].params[_implicit(b, e) :], e.args):
+                for p, x in zip(ir.blocks[e.target].params[implicit(b.term, e) :], e.args):
                     if p.name is not None and isinstance(x, Value) and x.name is None:
                         x.name = p.name
                         changed = True
@@ -316,96 +302,16 @@ def sort_params(ir: IR) -> None:
         if b is ir.entry or len(b.params) < 2:
             continue
         ways = [(p, e) for p in ir for e in p.term.edges if e.target == b.id]
-        fixed = max(_implicit(p, e) for p, e in ways)
+        fixed = max(implicit(p.term, e) for p, e in ways)
         order = sorted(
             range(fixed, len(b.params)),
             key=lambda i: (b.params[i].name is None, b.params[i].name or ""),
         )
         b.params = b.params[:fixed] + [b.params[i] for i in order]
         for p, e in ways:
-            skip = _implicit(p, e)
+            skip = implicit(p.term, e)
             head = e.args[: fixed - skip]
             e.args = (*head, *(e.args[i - skip] for i in order))
-
-
-# -- unbound names ---------------------------------------------------------------------------------
-def may_be_unbound(ir: IR) -> set[Value]:
-    """The parameters that an unbound name may reach."""
-    flows: dict[Value, list[Value]] = {}
-    work: list[Value] = []
-    for p, xs in _plain_arguments(ir).items():
-        for x in xs:
-            if isinstance(x, Undef):
-                work.append(p)
-            elif isinstance(x, Value):
-                flows.setdefault(x, []).append(p)
-    unbound: set[Value] = set()
-    while work:
-        p = work.pop()
-        if p not in unbound:
-            unbound.add(p)
-            work += flows.get(p, ())
-    return unbound
-
-
-def resolve_checks(ir: IR) -> bool:
-    """Remove the checks of what is bound; raise where a name is unbound for certain. Returns
-    whether the flow changed."""
-    if not any(op.is_call(intrinsics.check_bound) for op in ir.ops()):
-        return False
-    use_checked(ir)
-    unbound = may_be_unbound(ir)
-    mapping: dict[Value, Operand] = {}
-    changed = False
-    for b in ir:
-        for i, op in enumerate(b.ops):
-            if not op.is_call(intrinsics.check_bound):
-                continue
-            x = op.args[1]
-            if isinstance(x, Undef):
-                _raise_unbound(ir, b, i)
-                changed = True
-                break
-            if not (isinstance(x, Value) and x in unbound):
-                mapping[op.result] = x
-    if mapping:
-        for b in ir:
-            b.ops = [op for op in b.ops if op.result not in mapping]
-        ir.substitute(mapping)
-    return changed or bool(mapping)
-
-
-def use_checked(ir: IR) -> None:
-    """Where a check has been passed, name the checked value."""
-    if not any(op.is_call(intrinsics.check_bound) for op in ir.ops()):
-        return
-    tree = dominators(ir)
-    for b in [ir.blocks[n] for n in tree.preorder()]:
-        for i, op in enumerate(b.ops):
-            x = op.args[1] if op.is_call(intrinsics.check_bound) else None
-            if not isinstance(x, Value):
-                continue
-            mapping: dict[Value, Operand] = {x: op.result}
-            for later in b.ops[i + 1 :]:
-                later.map(lambda a, m=mapping: _lookup(m, a))
-            below = [d for d in ir if tree.strictly_dominates(b.id, d.id)]
-            for d in below:
-                for later in d.ops:
-                    later.map(lambda a, m=mapping: _lookup(m, a))
-            for d in (b, *below):
-                d.term.map(lambda a, m=mapping: _lookup(m, a))
-
-
-def _raise_unbound(ir: IR, block: Block, i: int) -> None:
-    """Replace the check at i, and all after it, by what CPython does there."""
-    check = block.ops[i]
-    name = check.args[2]
-    assert isinstance(name, Const)
-    text = f"cannot access local variable '{name.value}' where it is not associated with a value"
-    exc = ir.value()
-    call = Op(CALL, exc, (Const(UnboundLocalError), Const(text)), None, check.loc)
-    block.ops[i:] = [call]
-    block.term = Raise(exc, None, check.loc)
 
 
 # -- numbering -------------------------------------------------------------------------------------

@@ -43,7 +43,9 @@ def format_value(value: Any, conversion: str | None, spec: str = "") -> str:
 
 
 def convert_value(value: Any, conversion: str) -> str:
-    return {"s": str, "r": repr, "a": ascii}[conversion](value)
+    if conversion == "s":
+        return str(value)
+    return repr(value) if conversion == "r" else ascii(value)
 
 
 # -- growing displays and comprehensions -----------------------------------------------------------
