@@ -254,7 +254,8 @@ def test_an_error_in_a_callee_is_placed_there():
         ("(lambda a: a)(1, 2)", "takes 1 positional"),
         ("(1, 2)[5]", "index 5 of a tuple of 2"),
         ("if_array(x)", "ambiguous"),
-        ("[v for v in x]", "lists"),
+        ("[v for v in x if v > 1]", "lists"),
+        ("[x for v in x]", "item of a list"),
         ("open('f')", "not known to compiled code"),
     ],
 )

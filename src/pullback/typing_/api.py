@@ -17,6 +17,7 @@ from .capture import is_trusted
 from .emitter import Emitter
 from .engine import Engine, instability_warnings
 from .lattice import Abstract, ATuple, AVal, abstract_of, constant, from_type, is_scalar, widen
+from .lists import grown
 from .specialised import PYTHON, Flat, Semantics, Spec
 
 
@@ -52,7 +53,7 @@ def _inferred(ir: IR, args: tuple[Abstract, ...]) -> tuple[Engine, Spec]:
 def _run(engine: Engine, ir: IR, args: tuple[Abstract, ...]) -> Spec:
     if len(args) != len(ir.args):
         raise TypingError(f"{len(args)} arguments are given for {len(ir.args)} parameters")
-    spec = Spec(ir, args, semantics_of(ir), ir.info.qualname)
+    spec = Spec(grown(ir), args, semantics_of(ir), ir.info.qualname)
     spec.place = SELF
     spec.trusted = is_trusted(ir.info.globals.get("__name__"))
     spec.rewritten = getattr(ir, "_rewritten", False)

@@ -68,8 +68,6 @@ def overload_body(
 ) -> Callable[..., Any] | None:
     """The Python function that an @overload gives for these types, uncompiled, the same at each
     call; None if none does."""
-    if getattr(callee, "__hash__", None) is None:
-        return None
     key = ("body", callee, args, tuple(kws.items()))
     if key not in _memo:
         _memo[key] = _overload_body(callee, args, kws)

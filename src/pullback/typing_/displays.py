@@ -11,11 +11,12 @@ from numba.core import types
 from ..errors import TypingError
 from ..ir import intrinsics
 from ..runtime import prims
-from . import products, scalars
+from . import growing, products, scalars
 from .actions import Action, Known, Rearrange, Then, Via
 from .calls import Call
 from .handlers import constant_value, evaluated, handles, only_first
 from .lattice import NONE, Abstract, ATuple, constant, static
+from .lists import list_plus
 from .products import pack, sequence
 from .statements import DictOf, PartialOf
 
@@ -32,6 +33,9 @@ def _build_tuple(r: Any, c: Call) -> Action:
 
 @handles(intrinsics.build_list)
 def _build_list(r: Any, c: Call) -> Action:
+    array = growing.display(r, c)
+    if array is not None:
+        return array
     return pack(c.args, list)
 
 
@@ -78,6 +82,15 @@ def _dict_merge(r: Any, c: Call) -> Action:
         raise TypingError(f"got multiple values for keyword argument {min(twice)!r}")
     result = ATuple(a.elements + b.elements, DictOf(a.cls.keys + b.cls.keys))
     return Rearrange(result, lambda forms: forms[1] + forms[2])
+
+
+@handles(list_plus)
+def _list_plus(r: Any, c: Call) -> Action:
+    items, item = c.args
+    if not sequence(items):
+        raise TypingError(f"{item!r} is appended to {items!r}", hint="fill an array")
+    result = ATuple((*items.elements, item), list)
+    return Rearrange(result, lambda forms: (*forms[1], forms[2]))
 
 
 @handles(intrinsics.list_append)

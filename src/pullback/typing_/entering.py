@@ -17,6 +17,7 @@ from .access import place_of
 from .actions import Action, Enter, Via, constant_form, source_form
 from .calls import Call, bind
 from .lattice import Abstract, ATuple, static, widen
+from .lists import grown
 from .specialised import MAX_INLINE, PYTHON, Semantics, Spec
 from .statements import split_closure
 
@@ -231,10 +232,10 @@ def lifted(f: Any) -> IR:
     """The IR of a function; of one code object with one scope it is made once."""
     key = (f.__code__, id(f.__globals__)) if not f.__closure__ else None
     if key is None:
-        return lift(f)
+        return grown(lift(f))
     found = _lifted.get(key)
     if found is None or found.info.globals is not f.__globals__:
-        found = _lifted[key] = lift(f)
+        found = _lifted[key] = grown(lift(f))
     return found
 
 
@@ -242,5 +243,5 @@ def lifted_code(code: Any, scope: Any) -> IR:
     key = (code, id(scope))
     found = _lifted.get(key)
     if found is None or found.info.globals is not scope:
-        found = _lifted[key] = lift_code(code, scope)
+        found = _lifted[key] = grown(lift_code(code, scope))
     return found

@@ -12,7 +12,7 @@ from numba.core import types
 from ..errors import TypingError
 from ..rules.source import function
 from ..runtime import prims
-from . import iteration
+from . import growing, iteration
 from .actions import Action, Known
 from .calls import Call, body_of
 from .handlers import evaluated, handles, part_action
@@ -205,6 +205,8 @@ def _getitem(r: Any, c: Call) -> Action | None:
     x, i = c.args
     if is_array(x.type):
         return array_getitem(r, c)
+    if growing.is_list_array(x):
+        return growing.list_getitem(r, c)
     if sequence(x):
         return tuple_getitem(r, c)
     if isinstance(x, ATuple) and isinstance(x.cls, DictOf) and i.known:
@@ -229,6 +231,8 @@ def _range_item(r: Any, i: int) -> int:
 @handles(operator.setitem)
 def _setitem(r: Any, c: Call) -> Action:
     x = c.args[0]
+    if growing.is_list_array(x):
+        return growing.list_setitem(r, c)
     if is_array(x.type):
         r.stable = False
         return array_setitem(r, c)

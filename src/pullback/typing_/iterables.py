@@ -143,7 +143,7 @@ def _any_all(r: Any, c: Call) -> Action:
 @handles(np.ndindex, np.ndenumerate, np.nditer)
 def _positions(r: Any, c: Call) -> Action:
     f, args = c.fn.const, c.args
-    if c.kw or (f is not np.ndindex and len(args) != 1):
+    if c.kw or (f is not np.ndindex and (len(args) != 1 or not is_array(args[0].type))):
         raise TypingError(f"{f.__name__} with options")
     if f is np.ndindex and len(args) == 1 and sequence(args[0]):
         return Rearrange(ATuple(args[0].elements, f), lambda forms: forms[1])

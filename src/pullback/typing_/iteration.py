@@ -33,6 +33,7 @@ from ..rules.source import function
 from ..runtime import prims
 from .actions import Action, Known
 from .lattice import INT, Abstract, ATuple, is_array
+from .lists import ListArray
 
 MAX_UNROLL = 64
 
@@ -97,6 +98,8 @@ def _item(source: Any, expr: str, k: str) -> str:
             return f"part({expr}, {k})"
         if source.cls is range:
             return f"(part({expr}, 0) + {k} * part({expr}, 2))"
+        if source.cls is ListArray:
+            return f"load(part({expr}, 0), {k})"
         if source.cls is enumerate:
             return f"(part({expr}, 1) + {k}, {_item(*_part(source, expr, 0), k)})"
         if source.cls is zip:
@@ -124,6 +127,8 @@ def _count(source: Any, expr: str) -> str:
     if isinstance(source, ATuple):
         if source.is_tuple or source.cls is list:
             return str(len(source.elements))
+        if source.cls is ListArray:
+            return f"dim(part({expr}, 0), 0)"
         if source.cls is range:
             return f"lengths(part({expr}, 0), part({expr}, 1), part({expr}, 2))"
         if source.cls in (enumerate, reversed):

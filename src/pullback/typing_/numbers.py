@@ -11,7 +11,7 @@ from ..errors import TypingError
 from ..ir.core import Const
 from ..rules.source import function
 from ..runtime import prims
-from . import products, scalars
+from . import growing, products, scalars
 from .actions import Action, Cast, Known, Leaf, Rearrange, Via
 from .calls import Call
 from .handlers import LANGUAGE, Handler, evaluated, handles, is_complex
@@ -144,6 +144,10 @@ def _arithmetic(f: Any) -> Handler:
 
     def operate(r: Any, c: Call) -> Action | None:
         args = c.args
+        if f is operator.mul and isinstance(args[0], ATuple):
+            array = growing.repeated(r, c)
+            if array is not None:
+                return array
         if any(isinstance(a, ATuple) for a in args):
             return products.operate(r, c, f)
         if all(a.known for a in args) and not all(is_scalar(a.type) for a in args):

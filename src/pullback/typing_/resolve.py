@@ -19,7 +19,7 @@ from ..errors import LiftError, TypingError
 from ..ir.core import Op
 from ..rules import registry
 from ..runtime import prims
-from . import ask, language, scalars
+from . import ask, growing, language, scalars
 from .actions import Action, Known, Leaf, Via
 from .calls import Call, body_of, name_of
 from .entering import Entering
@@ -102,6 +102,9 @@ class Resolver(Entering):
 
     def function(self, c: Call, f: Any) -> Action:
         """A call of a function that is no part of the language."""
+        arrays = growing.unwrapped(c)
+        if arrays is not None and (registry.has_body(f) or _left_to_numba(f)):
+            return growing.on_arrays(self.function(arrays, f), c)
         action = self.number_call(c, f)
         if action is not None:
             return action

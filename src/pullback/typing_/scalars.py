@@ -108,6 +108,8 @@ def plan(callee: Any, args: tuple[AVal, ...], numba: bool, checked: bool) -> Pla
     whatever the operands (Numba's "python" error model)."""
     if callee is operator.not_ or callee is operator.truth:
         return _truth(callee, args)
+    if callee is operator.invert and args[0].type is types.boolean and not args[0].py:
+        return Plan(operator.not_, (None,), types.boolean, AVal(types.boolean))
     if callee is builtins.pow:
         callee = operator.pow
     if callee is builtins.abs:

@@ -1,0 +1,222 @@
+"""Lists that a loop fills: arrays of the right length, allocated before the loop.
+
+`grown` rewrites the lifted function: where a list gets exactly one item in each iteration of a loop
+over something countable (a comprehension, or ``append`` in a ``for``), the append becomes a store
+at a counter. What is not of this form is left, and refused by typing.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir import intrinsics
+from ..ir.core import IR, Block, Const, ForIter, Jump, Op, Operand, Return, Value
+from ..ir.dominators import DomTree, dominators
+from ..ir.loops import Loop, loop_forest
+
+
+class ListArray:
+    """The class of the abstract value of a list that is kept in an array: (array,). Called with
+    the array it gives the list."""
+
+    def __new__(cls, array: Any) -> Any:
+        return array.tolist()
+
+
+def new_list(iterator: Any, *items: Any) -> Any:
+    """A list of ``items`` and room for one item from each step; exists in generated code only."""
+    raise NotImplementedError
+
+
+def list_store(target: Any, k: int, item: Any) -> None:
+    """Put an item where there is room; exists in generated code only."""
+    raise NotImplementedError
+
+
+def list_prefix(target: Any, n: int) -> Any:
+    """The list as long as it is after ``n`` appends; exists in generated code only."""
+    raise NotImplementedError
+
+
+@dataclass
+class Growth:
+    """A list that a loop fills: the operation that makes it, the one that appends ``item``, the
+    loop, and the operation that only fetches ``append``, if there is one."""
+
+    made: Op
+    append: Op
+    item: Operand
+    block: Block
+    loop: Loop
+    fetch: Op | None
+
+
+def grown(ir: IR) -> IR:
+    """The function with such lists rewritten: a copy, or itself if there are none."""
+    if not any(op.callee is intrinsics.build_list for op in ir.ops()):
+        return ir
+    if not any(_may_append(op) for op in ir.ops()):
+        return ir
+    copy = ir.copy()
+    found = _straighten(copy)
+    for made in [op for op in copy.ops() if op.callee is intrinsics.build_list]:
+        tree = dominators(copy)
+        growth = find(copy, tree, made)
+        if growth is not None:
+            rewrite(copy, tree, growth)
+            found = True
+    return copy if found else ir
+
+
+def list_plus(items: Any, item: Any) -> Any:
+    """The list with one more item; exists in generated code only."""
+    raise NotImplementedError
+
+
+def _straighten(ir: IR) -> bool:
+    """Appends that follow the making of a list in its own block (the end of ``[*a, b]``) give a
+    new value instead."""
+    found = False
+    for block in ir:
+        made: dict[Operand, Op] = {}
+        for op in block.ops:
+            if op.callee in (intrinsics.build_list, intrinsics.list_extend):
+                made[op.result] = op
+            elif op.callee is intrinsics.list_append and op.args[1] in made:
+                old = op.args[1]
+                op.args = (Const(list_plus), *op.args[1:])
+                _replace_after(ir, block, op, old)
+                made[op.result] = op
+                found = True
+    return found
+
+
+def _replace_after(ir: IR, block: Block, op: Op, old: Operand) -> None:
+    """Replace the uses of ``old`` that come after ``op``, which is where all others are."""
+    at = block.ops.index(op)
+    for b in ir:
+        for other in b.ops[at + 1 :] if b is block else b.ops:
+            other.map(lambda x: op.result if x is old else x)
+        b.term.map(lambda x: op.result if x is old else x)
+
+
+def _may_append(op: Op) -> bool:
+    if op.is_call(getattr):
+        name = op.args[2]
+        return isinstance(name, Const) and name.value == "append"
+    return op.callee is intrinsics.list_append
+
+
+def find(ir: IR, tree: DomTree, made: Op) -> Growth | None:
+    """How a loop fills the list, if one does in the way this module knows."""
+    appends = list(_appends(ir, made.result))
+    if len(appends) != 1:
+        return None
+    append, item, block, fetch = appends[0]
+    loop = loop_forest(ir).innermost(block.id)
+    home = ir.where(made.result)[0]
+    if loop is None or home.id in loop.blocks:
+        return None
+    header = ir.blocks[loop.header]
+    if (
+        not isinstance(header.term, ForIter)
+        or loop_forest(ir).innermost(home.id) is not loop.parent
+    ):
+        return None
+    if not all(tree.dominates(block.id, latch) for latch in loop.latches):
+        return None
+    if len(loop.entries) != 1 or not isinstance(ir.blocks[loop.entries[0][0]].term, Jump):
+        return None
+    growth = Growth(made, append, item, block, loop, fetch)
+    return growth if _uses_agree(ir, tree, growth) else None
+
+
+def _appends(ir: IR, v: Value) -> Any:
+    """The operations that append to ``v``: (operation, item, block, fetch of the method)."""
+    for block in ir:
+        for op in block.ops:
+            if op.callee is intrinsics.list_append and op.args[1] is v:
+                yield op, op.args[2], block, None
+            elif op.is_call(getattr) and op.args[1] is v and _may_append(op):
+                calls = [(b, o) for b in ir for o in b.ops if op.result in o.args]
+                for b, o in calls:
+                    one = o.args[0] is op.result and len(o.args) == 2 and not o.kwnames
+                    yield o, o.args[1] if one else None, b, op if len(calls) == 1 and one else None
+
+
+def _uses_agree(ir: IR, tree: DomTree, g: Growth) -> bool:
+    """Whether each other use is inside the loop or only after its regular end."""
+    if g.item is None or (g.fetch is None and g.append.callee is not intrinsics.list_append):
+        return False
+    term = ir.blocks[g.loop.header].term
+    assert isinstance(term, ForIter)
+    end = term.exhausted.target
+    alone = ir.predecessors()[end] == [g.loop.header]
+    for block in ir:
+        uses = any(g.made.result in op.args for op in block.ops) or _leaves_with(block, g)
+        if not uses or block.id in g.loop.blocks:
+            continue
+        if not (alone and tree.dominates(end, block.id)):
+            return False
+    return not any(_leaves_with(ir.blocks[b], g) for b in g.loop.blocks)
+
+
+def _leaves_with(block: Block, g: Growth) -> bool:
+    """Whether the list leaves a block on an edge, or is returned."""
+    v = g.made.result
+    if isinstance(block.term, Return) and block.id not in g.loop.blocks:
+        return v in block.term.operands
+    return v in block.term.operands or any(v in e.args for e in block.edges)
+
+
+def rewrite(ir: IR, tree: DomTree, g: Growth) -> None:
+    header = ir.blocks[g.loop.header]
+    term, loc = header.term, g.made.loc
+    assert isinstance(term, ForIter)
+    (entry, edge) = g.loop.entries[0]
+    items = g.made.posargs
+    made = ir.call(new_list, term.iterator, *items, loc=loc, name=g.made.result.name)
+    ir.blocks[entry].ops.append(made)
+    counter = ir.value(None)
+    header.params.append(counter)
+    edge.args = (*edge.args, Const(len(items)))
+    for latch in g.loop.latches:
+        following = ir.call(operator.add, counter, Const(1), loc=loc)
+        ir.blocks[latch].ops.append(following)
+        for e in ir.blocks[latch].edges:
+            if e.target == header.id:
+                e.args = (*e.args, following.result)
+    _replace_uses(ir, tree, g, made.result, counter)
+    g.append.args = (Const(list_store), made.result, counter, g.item)
+    g.append.attr = None
+    for block in ir:
+        block.ops = [op for op in block.ops if op is not g.made and op is not g.fetch]
+
+
+def _replace_uses(ir: IR, tree: DomTree, g: Growth, made: Value, counter: Value) -> None:
+    """After the loop the list is whole; inside it is as long as what was appended so far."""
+    old = g.made.result
+    for block in list(ir):
+        after = block.id in g.loop.blocks and block is not g.block
+        after = after and tree.dominates(g.block.id, block.id)
+        ops: list[Op] = []
+        for op in block.ops:
+            used = old in op.args and op not in (g.append, g.fetch)
+            if used and block.id in g.loop.blocks:
+                n: Operand = counter
+                if after:
+                    one_more = ir.call(operator.add, counter, Const(1), loc=op.loc)
+                    ops.append(one_more)
+                    n = one_more.result
+                prefix = ir.call(list_prefix, made, n, loc=op.loc)
+                ops.append(prefix)
+                op.map(lambda x, new=prefix.result: new if x is old else x)
+            elif used:
+                op.map(lambda x: made if x is old else x)
+            ops.append(op)
+            after = after or op is g.append
+        block.ops = ops
+        if block.id not in g.loop.blocks:
+            block.term.map(lambda x: made if x is old else x)

@@ -1,0 +1,152 @@
+"""Lists that loops fill, and lists whose items are assigned, are arrays inside compiled code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pullback.errors import TypingError
+from pullback.typing_ import abstract_of, flat
+
+from .support import check
+
+X = np.arange(1.0, 7.0)
+CASES = []
+
+
+def case(*args):
+    def register(f):
+        CASES.append((f, args))
+        return f
+
+    return register
+
+
+@case(X, 3)
+def comprehensions(x, n):
+    ys = [v * 2 for v in x]
+    zs = [i * 0.5 for i in range(n)]
+    ws = [a - b for a, b in zip(ys, x)]
+    return np.array(ys), sum(zs), max(ws), len(ys), ys[-1], ws[n], zs
+
+
+@case(X)
+def appends(x):
+    xs = []
+    for i in range(1, len(x), 2):
+        if x[i] > 3:
+            v = x[i]
+        else:
+            v = -x[i]
+        xs.append(v)
+    s = 0.0
+    for v in xs:
+        s = s * 0.5 + v
+    return s, np.array(xs), xs[0] + xs[-1]
+
+
+@case(1.5, 4)
+def recurrences(a, n):
+    xs = [a, 1.0]
+    for _ in range(n):
+        xs.append(xs[-1] * 0.5 + xs[-2])
+        a += len(xs)
+    return np.asarray(xs), a, xs[1:3]
+
+
+@case(2)
+def of_integers(n):
+    xs = [k * k for k in range(n)]
+    ys = [k > 0 for k in range(n)]
+    return xs, ys, xs[1] // 2
+
+
+@case(0)
+def empty(n):
+    xs = [k * 0.5 for k in range(n)]
+    return len(xs), sum(xs)
+
+
+@case(X, 3)
+def assigned(x, n):
+    xs = [0.0] * n
+    ys = [1, 2.0, 3]
+    for i in range(n):
+        xs[i] = x[i]
+        ys[-i] += x[i]
+    zs = [x[0]] * n
+    return sum(xs), ys[0], ys[-1], zs[n - 1], len(zs)
+
+
+@case(X)
+def nested(x):
+    total = 0.0
+    for i in range(3):
+        row = [v * i for v in x]
+        row[0] = 5.0
+        total += sum(row)
+    return total
+
+
+@case((1.0, 2.0), 3)
+def written_out(t, n):
+    a, *b = (*t, n)
+    xs = [v * 0.5 for v in t]
+    return a, [*b, a], xs, sum([v * 2 for v in (1.0, n)])
+
+
+@case(X, 7)
+def outside(x, n):
+    xs = [v for v in x]
+    return xs[n]
+
+
+@case(X, -9)
+def assigned_outside(x, n):
+    xs = [0.0] * 3
+    xs[n] = 1.0
+    return xs[0]
+
+
+@pytest.mark.parametrize("f, args", CASES, ids=[f.__name__ for f, _ in CASES])
+def test_agrees_with_cpython(f, args):
+    check(f, *args)
+
+
+def filtered(x):
+    xs = []
+    for v in x:
+        if v > 2:
+            xs.append(v)
+    return sum(xs)
+
+
+def stopped(x):
+    xs = []
+    for v in x:
+        if v > 2:
+            break
+        xs.append(v)
+    return sum(xs)
+
+
+def twice(x):
+    xs = []
+    for v in x:
+        xs.append(v)
+        xs.append(v)
+    return sum(xs)
+
+
+def in_a_while(x):
+    xs, i = [], 0
+    while i < len(x):
+        xs.append(x[i])
+        i += 1
+    return sum(xs)
+
+
+@pytest.mark.parametrize("f", [filtered, stopped, twice, in_a_while])
+def test_lists_of_unknown_length_are_refused(f):
+    with pytest.raises(TypingError):
+        flat(f, [abstract_of(X)])
