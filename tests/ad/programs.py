@@ -106,7 +106,7 @@ class Draw:
         kind = self.pick(
             (4, "set"), (3, "aug"), (2, "rotate"), (6, "store"), (4, "store-aug"), (2, "slice"),
             (2, "slice-aug"), (2, "view"), (1, "alias"), (1, "copy"), (2, "swap"), (1, "fresh"),
-            (1, "matrix"), (2, "overwrite"),
+            (1, "matrix"), (2, "overwrite"), (2, "whole"),
             (3 if depth else 0, "if"), (5 if depth else 0, "for"), (2 if depth else 0, "while"),
             (1, "call"), (1 if self.inside_loop else 0, "leave"),
         )  # fmt: skip
@@ -161,6 +161,20 @@ class Draw:
 
     def _fresh(self, _: int) -> list[Any]:
         return [f"{self.one(('z', 'w'))} = zeros(n)"]
+
+    def array(self, depth: int = 2) -> str:
+        if depth == 0:
+            return self.pick((4, self.one(FULL)), (1, self.one(SCALARS)), (1, f"{self.one(FULL)}[::-1]"))
+        a, b = self.array(depth - 1), self.array(depth - 1)
+        return self.pick(
+            (3, f"({a} * {b})"), (2, f"({a} + {b})"), (1, f"({a} - {b})"), (1, a),
+            (1, f"np.sin({a})"), (1, f"({a} / (2.0 + {self.one(FULL)} * {self.one(FULL)}))"),
+        )  # fmt: skip
+
+    def _whole(self, _: int) -> list[Any]:
+        e = f"{self.array()} + 0.1 * {self.one(FULL)}"
+        return [self.one([f"{self.one(('z', 'w'))} = {e}", f"{self.one(FULL)}[:] = {e}",
+                          f"{self.one(FULL)} *= {e}", f"s = s + ({e}).sum()"])]  # fmt: skip
 
     def _matrix(self, _: int) -> list[Any]:
         return [self.one(["B = A.T", "B = A", f"r = A[{self.index()}]", f"A[{self.index()}] = y * s"])]
@@ -291,7 +305,8 @@ def program(seed: int, size: int = 14, tree: list[Any] | None = None) -> Program
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     hard = {
         "sin": both(cmath.sin, np.sin), "tanh": both(cmath.tanh, np.tanh), "sqrt": cmath.sqrt,
-        "lt": margin.lt, "zeros": lambda n: np.zeros(n, complex), "__name__": "oracle",
+        "lt": margin.lt, "zeros": lambda n: np.zeros(n, complex), "np": np,
+        "__name__": "oracle",
     }  # fmt: skip
     exec(compile(source, name, "exec"), hard)
     return Program(seed, source, plain["f"], hard["f"], margin)

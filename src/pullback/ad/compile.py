@@ -19,6 +19,9 @@ from ..typing_ import Flat, reflat
 from .build import Built, build
 from .calls import is_outlined
 from .forward import Pushforward, forward
+from .fuse import fuse
+from .gather import gather
+from .overlap import decide_copies
 
 _lock = threading.RLock()
 
@@ -99,11 +102,12 @@ def _gradient(
     flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, split: bool, options: Options
 ) -> Kernel:
     built = build(prepared(flat), active, wanted, split=split, naive=options.plan == "naive")
-    first = clean(built.forward)
+    tidy = clean if options.plan == "naive" else polished
+    first = clean(built.forward) if split else tidy(built.forward)
     parts = {"forward" if split else "combined": first}
     back = None
     if built.reverse is not None:
-        parts["reverse"] = last = clean(built.reverse)
+        parts["reverse"] = last = tidy(built.reverse)
         back = _executable(last, options, flat)
     return Kernel(flat, _executable(first, options, flat), 1, back, built, parts=parts)
 
@@ -134,6 +138,9 @@ def prepared(flat: Flat) -> IR:
     if "prepared" not in flat.__dict__:
         ir = flat.ir.copy()
         optimize(ir)
+        decide_copies(ir)
+        fuse(ir)
+        optimize(ir)
         flat.__dict__["prepared"] = ir
     return flat.__dict__["prepared"]
 
@@ -142,6 +149,14 @@ def clean(ir: IR) -> IR:
     """Type what AD wrote, enter and inline the rules' partials, and tidy up."""
     flat = reflat(ir)
     optimize(flat)
+    return flat
+
+
+def polished(ir: IR) -> IR:
+    """Clean, and with its loops in the form that runs fast."""
+    flat = clean(ir)
+    if gather(flat):
+        optimize(flat)
     return flat
 
 

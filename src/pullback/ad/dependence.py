@@ -45,6 +45,14 @@ class Dependence:
         """Whether the store may hit the element in a later iteration, or in the same if ``now``."""
         return self._ask(load, store, True) or (now and self._ask(load, store, False))
 
+    def out_of_order(self, a: Op, b: Op, first: CountedLoop, second: CountedLoop) -> bool:
+        """Whether ``b`` in an iteration of the second loop may meet what ``a`` touches in a later one
+        of the first: what forbids to run the two loops as one."""
+        if not self._comparable(a.args[1], b.args[1]):
+            return True
+        pair = Pair(self, a, b)
+        return not pair.never(len(pair.common), (first, second))
+
     def _ask(self, load: Op, store: Op, carried: bool) -> bool:
         key = (load, store, carried)
         if key not in self._memo:
@@ -67,6 +75,10 @@ class Dependence:
         return x in self.roots.whole and y in self.roots.whole
 
 
+def subscripts(op: Op) -> tuple[Operand, ...]:
+    return op.args[3:] if op.is_call(prims.store) else op.args[2:]
+
+
 class Pair:
     """A load and a store with the loops around them. Names in the systems are (side, value), or the
     value alone where both see the same instance of it."""
@@ -81,15 +93,15 @@ class Pair:
         self.around = around
         self.common = [a for a, b in zip(around[LOAD], around[STORE]) if a is b]
 
-    def never(self, level: int) -> bool:
-        """No meeting with the store later in ``common[level]``, the same in the loops around it."""
+    def never(self, level: int, fused: tuple[CountedLoop, CountedLoop] | None = None) -> bool:
+        """No meeting with the store later in ``common[level]``, the same in the loops around it;
+        with two loops to be ``fused``, no meeting in a later iteration of the first of them."""
         shared = {id(loop) for loop in self.common[:level]}
         self.shared = shared
         self.facts: list[Linear] = []
         self.known: set[tuple[object, str]] = set()
-        n = len(self.load.args) - 2
-        a, b = self.load.args[2:], self.store.args[3:]
-        if len(b) != n:
+        a, b = subscripts(self.load), subscripts(self.store)
+        if len(a) != len(b):
             return False
         equal = [
             self.linear(x, LOAD) - self.linear(y, STORE) for x, y in zip(a, b, strict=True)
@@ -102,6 +114,10 @@ class Pair:
             if later is None:
                 return False if not equal else impossible(equal, self.facts)
             self.facts.append(later)
+        if fused is not None:
+            i, j = (Linear.of(self.name(c.var, k)) for c, k in zip(fused, (LOAD, STORE)))
+            step = fused[0].step
+            self.facts.append(i - j - step if step > 0 else j - i + step)
         return impossible(equal, self.facts)
 
     def order(self, loop: Loop) -> Linear | None:
