@@ -45,13 +45,15 @@ class LoopForest:
     retreating edges (from, to) that enter a cycle beside its header: cycles made by them are not
     in the forest."""
 
-    def __init__(self, loops: dict[int, Loop], irreducible: list[tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        loops: dict[int, Loop],
+        innermost: dict[int, Loop],
+        irreducible: list[tuple[int, int]],
+    ) -> None:
         self.irreducible = irreducible
         self.roots = [lp for lp in loops.values() if lp.parent is None]
-        self._innermost: dict[int, Loop] = {}
-        for lp in self:  # outer loops first, so that inner ones overwrite
-            for b in lp.blocks:
-                self._innermost[b] = lp
+        self._innermost = innermost
 
     @property
     def reducible(self) -> bool:
@@ -89,16 +91,18 @@ def loop_forest(ir: IR, tree: DomTree | None = None) -> LoopForest:
         if header in latches:
             blocks = _body(header, latches[header], preds)
             loops[header] = Loop(header, latches[header], blocks)
-    for lp in loops.values():
-        inside = [b for b in tree.order if b in lp.blocks]
+    number = {b: i for i, b in enumerate(tree.order)}
+    innermost: dict[int, Loop] = {}
+    for lp in loops.values():  # outer before inner
+        inside = sorted(lp.blocks, key=number.__getitem__)
         outside = [b for b in preds[lp.header] if b not in lp.blocks]
         lp.entries = [(b, e) for b in outside for e in ir.blocks[b].edges if e.target == lp.header]
         lp.exits = [(b, e) for b in inside for e in ir.blocks[b].edges if e.target not in lp.blocks]
-        around = [o for o in loops.values() if o is not lp and lp.header in o.blocks]
-        if around:
-            lp.parent = min(around, key=lambda o: len(o.blocks))
+        lp.parent = innermost.get(lp.header)
+        if lp.parent is not None:
             lp.parent.children.append(lp)
-    return LoopForest(loops, irreducible)
+        innermost.update(dict.fromkeys(lp.blocks, lp))
+    return LoopForest(loops, innermost, irreducible)
 
 
 def preheader(ir: IR, loop: Loop) -> Block | None:

@@ -103,26 +103,30 @@ def effects(op: Op) -> Effect:
     except TypeError:  # the callee is not hashable
         return ANY
     if known is not None:
-        return known & ~RAISE if _cannot_raise(op) else known
+        return NONE if known is RAISE and _cannot_raise(op) else known
     if _is_scalar_function(callee) and _numbers(op.args[1:]):
         return NONE
     return ANY
 
 
+_SEEN = (WRITE | RAISE | Effect.OTHER).value
+_RAISE = RAISE.value
+
+
 def pure(op: Op) -> bool:
     """Whether equal operands give equal results, nothing else happens, and nothing is raised."""
-    return effects(op) == NONE
+    return effects(op) is NONE
 
 
 def removable(op: Op) -> bool:
     """Whether the operation does nothing that is seen if its result is not used."""
-    return not effects(op) & (WRITE | RAISE | Effect.OTHER)
+    return not effects(op).value & _SEEN
 
 
 def deterministic(op: Op) -> bool:
     """Whether a second call with the same operands does and gives what the first did: of two, one
     can go. It may raise."""
-    return not effects(op) & ~RAISE
+    return effects(op).value | _RAISE == _RAISE
 
 
 def speculable(op: Op) -> bool:

@@ -18,17 +18,17 @@ from .loop_canonical import add_preheader
 def licm(ir: IR) -> bool:
     """Hoist out of all natural loops, inner before outer."""
     tree = dominators(ir)
-    order = list(tree.order)
+    number: dict[int, float] = {b: float(i) for i, b in enumerate(tree.order)}
     changed = False
     for loop in loop_forest(ir, tree).inside_out():
-        blocks = [ir.blocks[b] for b in order if b in loop.blocks]
+        blocks = [ir.blocks[b] for b in sorted(loop.blocks, key=number.__getitem__)]
         hoisted = _hoistable(loop, blocks)
         if not hoisted:
             continue
         ahead = preheader(ir, loop)
         if ahead is None:
             ahead = add_preheader(ir, loop)
-            order.insert(order.index(loop.header), ahead.id)
+            number[ahead.id] = number[loop.header] - 0.5
         ahead.ops += hoisted
         gone = {op.result for op in hoisted}
         for b in blocks:

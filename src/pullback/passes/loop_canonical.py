@@ -26,16 +26,22 @@ def loop_canonical(ir: IR) -> bool:
     forest = loop_forest(ir)
     for loop in forest:
         if len(loop.latches) > 1:
-            edges = [(b, e) for b, e in incoming(ir)[loop.header] if b.id in loop.blocks]
-            latch = _gather(ir, ir.blocks[loop.header], edges)
+            backs = [
+                (ir.blocks[b], e)
+                for b in loop.latches
+                for e in ir.blocks[b].edges
+                if e.target == loop.header
+            ]
+            latch = _gather(ir, ir.blocks[loop.header], backs)
             loop.latches = [latch.id]
             _join(latch, loop)
             changed = True
         if preheader(ir, loop) is None:
             add_preheader(ir, loop)
             changed = True
+    edges_to = incoming(ir)
     for loop in forest.inside_out():
-        changed |= _dedicate_exits(ir, loop)
+        changed |= _dedicate_exits(ir, loop, edges_to)
     return changed
 
 
@@ -82,13 +88,15 @@ def _join(block: Block, loop: Loop | None) -> None:
         loop = loop.parent
 
 
-def _dedicate_exits(ir: IR, loop: Loop) -> bool:
+def _dedicate_exits(ir: IR, loop: Loop, edges_to: dict[int, Incoming]) -> bool:
     changed = False
-    edges_to = incoming(ir) if loop.exits else {}
     for target in dict.fromkeys(e.target for _, e in loop.exits):
         inner = [(b, e) for b, e in edges_to[target] if b.id in loop.blocks]
         if len(inner) < len(edges_to[target]):
             middle = _gather(ir, ir.blocks[target], inner)
+            others = [(b, e) for b, e in edges_to[target] if b.id not in loop.blocks]
+            edges_to[target] = [*others, (middle, middle.edges[0])]
+            edges_to[middle.id] = inner
             around = loop.parent
             while around is not None and target not in around.blocks:
                 around = around.parent

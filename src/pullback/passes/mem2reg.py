@@ -7,8 +7,12 @@ exception can leave in the middle of a block.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable
+from functools import reduce
+
 from ..ir.core import IR, SLOTGET, SLOTSET, Block, Op, Operand, Slot, Undef, Value
-from ..ir.dominators import dominators, reverse
+from ..ir.dominators import dominators
 from ..ir.edit import handlers
 from .scalars import convert, fits
 from .simplify_cfg import remove_unreachable
@@ -20,6 +24,9 @@ def mem2reg(ir: IR) -> bool:
         return False
     remove_unreachable(ir)
     return _Promotion(ir).run()
+
+
+Blocks = dict[Slot, dict[int, None]]
 
 
 class _Promotion:
@@ -43,19 +50,39 @@ class _Promotion:
 
     def place(self) -> None:
         frontier = self.tree.frontier()
-        preds = reverse({n: self.tree.graph[n] for n in self.tree.order})
-        guarded = handlers(self.ir)
         sets, exposed = _summary(self.ir)
-        for slot in dict.fromkeys((*sets, *exposed)):
-            written = sets.get(slot, {})
-            live = _live_into(exposed.get(slot, {}), written, preds)
-            if not guarded.isdisjoint(live):
+        bits = {slot: 1 << i for i, slot in enumerate(dict.fromkeys((*sets, *exposed)))}
+        live = self.live_into(bits, sets, exposed)
+        guarded = _union(live[b] for b in handlers(self.ir))
+        for slot, bit in bits.items():
+            if bit & guarded:
                 continue
             self.current[slot] = [Undef(None if slot.type else slot.name, slot.type)]
-            for b in self.tree.joins((self.ir.entry.id, *written), frontier):
-                if b in live:
-                    self.placed[b][slot] = param = self.ir.value(slot.name, slot.type)
-                    self.ir.blocks[b].params.append(param)
+            work = [self.ir.entry.id, *sets.get(slot, ())]
+            while work:
+                for b in frontier[work.pop()]:
+                    if live[b] & bit and slot not in self.placed[b]:
+                        self.placed[b][slot] = param = self.ir.value(slot.name, slot.type)
+                        self.ir.blocks[b].params.append(param)
+                        work.append(b)
+
+    def live_into(self, bits: dict[Slot, int], sets: Blocks, exposed: Blocks) -> dict[int, int]:
+        """For each block the slots that are read after its start before they are written, as a
+        set of bits."""
+        written, live = dict.fromkeys(self.ir.blocks, 0), dict.fromkeys(self.ir.blocks, 0)
+        for table, found in ((written, sets), (live, exposed)):
+            for slot, blocks in found.items():
+                for b in blocks:
+                    table[b] |= bits[slot]
+        changed = True
+        while changed:
+            changed = False
+            for b in reversed(self.tree.order):
+                behind = _union(live[s] for s in self.tree.graph[b])
+                new = live[b] | (behind & ~written[b])
+                changed |= new != live[b]
+                live[b] = new
+        return live
 
     def rename(self) -> None:
         stack: list[tuple[int, list[Slot] | None]] = [(self.tree.root, None)]
@@ -102,10 +129,10 @@ class _Promotion:
         return made
 
 
-def _summary(ir: IR) -> tuple[dict[Slot, dict[int, None]], dict[Slot, dict[int, None]]]:
+def _summary(ir: IR) -> tuple[Blocks, Blocks]:
     """For each slot the blocks that write it, and those that read it before they write it."""
-    sets: dict[Slot, dict[int, None]] = {}
-    exposed: dict[Slot, dict[int, None]] = {}
+    sets: Blocks = {}
+    exposed: Blocks = {}
     for b in ir:
         for op in b.ops:
             if op.kind == SLOTSET:
@@ -115,15 +142,6 @@ def _summary(ir: IR) -> tuple[dict[Slot, dict[int, None]], dict[Slot, dict[int, 
     return sets, exposed
 
 
-def _live_into(
-    exposed: dict[int, None], written: dict[int, None], preds: dict[int, list[int]]
-) -> set[int]:
-    """The blocks from whose start a read is reached before a write."""
-    live: set[int] = set()
-    work = list(exposed)
-    while work:
-        b = work.pop()
-        if b not in live:
-            live.add(b)
-            work.extend(p for p in preds[b] if p not in written)
-    return live
+def _union(sets: Iterable[int]) -> int:
+    """The union of sets of bits."""
+    return reduce(operator.or_, sets, 0)

@@ -20,23 +20,25 @@ def is_a(type_: Any, *names: str) -> bool:
 
 def is_number(type_: Any) -> bool:
     """Whether it is a scalar type: a number or a boolean."""
-    return is_a(type_, "Number", "Boolean")
+    return _scalar_name(type_) is not None
+
+
+@cache
+def _scalar_name(type_: Any) -> str | None:
+    if not is_a(type_, "Number", "Boolean"):
+        return None
+    name = str(getattr(type_, "literal_type", type_))
+    return "bool" if name == "boolean" else name
 
 
 def type_name(x: Operand) -> str | None:
     """The name of the scalar type of an operand, as NumPy spells it ("float64"), or None."""
     if isinstance(x, Const):
         return _NAMES.get(type(x.value)) or _numpy_name(x.value)
-    if isinstance(x, Value) and is_number(x.type):
-        return _dtype_name(str(getattr(x.type, "literal_type", x.type)))
-    return None
+    return _scalar_name(x.type) if isinstance(x, Value) else None
 
 
 _NAMES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
-
-
-def _dtype_name(name: str) -> str:
-    return "bool" if name == "boolean" else name
 
 
 def _numpy_name(value: Any) -> str | None:
