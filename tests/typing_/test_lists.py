@@ -64,7 +64,7 @@ def of_integers(n):
 @case(0)
 def empty(n):
     xs = [k * 0.5 for k in range(n)]
-    return len(xs), sum(xs)
+    return len(xs), 1.0 + sum(xs), xs
 
 
 @case(X, 3)

@@ -8,7 +8,7 @@ from ..errors import TypeInstability, TypingError
 from . import iteration
 from .infer import Sweep, Unroll
 from .resolve import Resolver
-from .specialised import Cell, Spec
+from .specialised import Spec
 
 MAX_SWEEPS = 60
 MAX_DEPTH = 60
@@ -57,6 +57,8 @@ class Engine:
                 before = spec.result
                 versions = _cell_versions(spec)
                 spec.reset()
+                if not spec.recursive:
+                    spec.result = None
                 try:
                     Sweep(self, spec).run()
                 except Unroll as u:
@@ -82,11 +84,8 @@ class Engine:
                 del self.specs[key]
 
 
-def _cell_versions(spec: Spec) -> tuple[tuple[int, int], ...]:
-    cells: list[Cell] = [
-        a.const for a in spec.values.values() if isinstance(getattr(a, "const", None), Cell)
-    ]
-    return tuple(sorted((id(c), c.version) for c in cells))
+def _cell_versions(spec: Spec) -> tuple[int, ...]:
+    return tuple(cell.version for cell in spec.made_cells.values())
 
 
 def instability_warnings(engine: Engine) -> list[TypeInstability]:

@@ -212,7 +212,7 @@ def _replace_uses(ir: IR, tree: DomTree, g: Growth, made: Value, counter: Value)
                     n = one_more.result
                 prefix = ir.call(list_prefix, made, n, loc=op.loc)
                 ops.append(prefix)
-                op.map(lambda x, new=prefix.result: new if x is old else x)
+                op.args = tuple(prefix.result if x is old else x for x in op.args)
             elif used:
                 op.map(lambda x: made if x is old else x)
             ops.append(op)
