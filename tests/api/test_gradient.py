@@ -288,7 +288,7 @@ def foreign(module, name="Series"):
     ("x", "cure"),
     [
         (np.ma.array([1.0, 2.0]), "filled"),
-        (np.matrix([[1.0]]), "asarray"),
+        (np.ones((1, 1)).view(np.matrix), "asarray"),
         (np.ones(2, np.float16), "float32"),
         (np.ones(2, np.longdouble), "float64"),
         (np.array([1.0, "a"], dtype=object), "dtype=float"),

@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 from numba._dispatcher import compute_fingerprint
 
-from ..errors import AliasedArguments, PullbackError, ReadOnlyArgument
+from ..errors import AliasedArguments, PullbackError, ReadOnlyArgument, UnsupportedArgument
 from ..ir.core import const_key
 from ..rules import registry
 from ..typing_ import ATuple, AVal, Flat, Hidden, Static, abstract_of, flat
@@ -36,8 +36,17 @@ def abstract(value: Any, src: Any) -> Tree:
     if type(value) is dict and all(type(k) is str for k in value):
         parts = [abstract(v, (*src, ("item", k))) for k, v in value.items()]
         return ATuple(tuple(parts), DictOf(tuple(value)))
-    tree = abstract_of(value, src)
-    return _writable(tree)
+    hint = _REFUSED.get(type(value).__module__)
+    if hint is not None:
+        raise UnsupportedArgument(f"a {type(value).__name__} of Numba is not taken", hint=hint)
+    return _writable(abstract_of(value, src))
+
+
+_REFUSED = {
+    "numba.typed.typedlist": "pass np.array(x)",
+    "numba.typed.typeddict": "pass dict(x)",
+    "numba.experimental.jitclass.boxing": "pass its attributes, or make it an ordinary class",
+}
 
 
 def _writable(tree: Tree) -> Tree:

@@ -28,6 +28,7 @@ from .tree import (
     paths,
     zero_of,
     zeros_like,
+    zeros_maker,
 )
 
 if TYPE_CHECKING:
@@ -243,14 +244,14 @@ class GradientPlan(Plan):
         self.call = runner(kernel, op.resolved)
         self.with_value, self.has_aux = op.with_value, op.settings["has_aux"]
         self.results = Results(prepared.flat.result, built.from_args)
-        self.shadows = [(p, prepared.types[p]) for p in built.shadowed]
+        self.shadows = [(p, zeros_maker(prepared.types[p])) for p in built.shadowed]
         self.seeds = tuple(seed_of(built.results[k]) for k in built.seeded)
         self.parts = _recipe(prepared, aim, built, self.results.n)
         self.direct = aim.single and not isinstance(aim.trees[0], ATuple)
         self.aim = aim
 
     def run(self, leaves: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
-        shadows = [zeros_like(leaves[p], t) for p, t in self.shadows]
+        shadows = [zeros(leaves[p]) for p, zeros in self.shadows]
         out = self.call(*leaves, *shadows, *self.seeds)
         parts = [make(leaves, shadows, out) for make in self.parts]
         gradient = parts[0] if self.direct else self.aim.structure(parts)
