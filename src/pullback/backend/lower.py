@@ -38,7 +38,7 @@ from .layout import Node, layout
 from .slots import Slots
 from .stacking import Stacking
 
-_OPTIMIZED_NEWLOCALS, _VARARGS, _VARKEYWORDS, _HAS_DOC = 3, 4, 8, 0x4000000
+_OPTIMIZED_NEWLOCALS, _VARARGS, _VARKEYWORDS = 3, 4, 8
 
 
 class Lowered(NamedTuple):
@@ -65,6 +65,8 @@ def lower(ir: IR, *, portable: bool = False) -> FunctionType:
     f.__annotations__ = dict(info.annotations)
     f.__qualname__, f.__module__, f.__doc__ = info.qualname, info.module, info.doc
     f.__dict__.update(info.attributes)
+    if info.type_params:
+        f.__type_params__ = info.type_params
     return f
 
 
@@ -99,7 +101,9 @@ class Lowering:
         self.asm = self.e.asm
         self.iterators = set() if portable else iterators(ir)
         self.checked = checked_params(ir)
-        self.before = stored_before(ir, self.slots)
+        clears = self.checked or any(op.kind == "newcell" for op in ir.ops())
+        self.before = stored_before(ir, self.slots) if clears else {b: set() for b in ir.blocks}
+        self._nodes: dict[tuple[int, int], bool] = {}
 
     def run(self) -> Lowered:
         order = layout(self.ir, self.needs_node)
@@ -232,6 +236,12 @@ class Lowering:
     # -- edges ------------------------------------------------------------------------------------
     def needs_node(self, block: Block, k: int) -> bool:
         """Whether edge k of a block with several needs a place of its own."""
+        key = (block.id, k)
+        if key not in self._nodes:
+            self._nodes[key] = self._needs_node(block, k)
+        return self._nodes[key]
+
+    def _needs_node(self, block: Block, k: int) -> bool:
         term = block.term
         if isinstance(term, ForIter):
             return k == 1

@@ -33,6 +33,8 @@ _PAIRS: dict[str, tuple[int, int]] = {
     "STORE_FAST_LOAD_FAST": (BIND, READ),
     "STORE_FAST_STORE_FAST": (BIND, BIND),
 }
+_TOUCHES = frozenset((*_EFFECTS, *_PAIRS))
+_USES, _SETS = (READ, TAKE, KILL), (BIND, CLEAR, KILL)
 
 
 def effects(ins: Instr) -> list[tuple[int, int]]:
@@ -47,12 +49,14 @@ def effects(ins: Instr) -> list[tuple[int, int]]:
 
 @dataclass
 class RawBlock:
-    """Instructions without a jump into or out of the middle. ``live`` and ``bound`` are the locals
-    that may be read before they are bound again, and those that are bound on every path here."""
+    """Instructions without a jump into or out of the middle. ``effects``: what they do to locals.
+    ``live`` and ``bound`` are the locals that may be read before they are bound again, and those
+    that are bound on every path here."""
 
     start: int
     instrs: list[Instr] = field(default_factory=list)
     succs: list[int] = field(default_factory=list)
+    effects: list[tuple[int, int]] = field(default_factory=list)
     npreds: int = 0
     live: int = 0
     bound: int = 0
@@ -74,12 +78,12 @@ def analyse(instrs: list[Instr], nlocals: int, given: int) -> Flow:
     order = _order(blocks)
     flow = Flow(order, [0] * nlocals, 0)
     for b in order:
-        for ins in b.instrs:
-            for effect, i in effects(ins):
-                if effect in (BIND, CLEAR, KILL):
-                    flow.stores[i] += 1
-                if effect == CLEAR:
-                    flow.cleared |= 1 << i
+        b.effects = [x for ins in b.instrs if ins.op in _TOUCHES for x in effects(ins)]
+        for effect, i in b.effects:
+            if effect in _SETS:
+                flow.stores[i] += 1
+            if effect == CLEAR:
+                flow.cleared |= 1 << i
     _bound(blocks, order, given, flow.cleared)
     _live(blocks, order)
     return flow
@@ -140,12 +144,11 @@ def _bound(blocks: dict[int, RawBlock], order: list[RawBlock], given: int, clear
         changed = False
         for b in order:
             mask = b.bound
-            for ins in b.instrs:
-                for effect, i in effects(ins):
-                    if effect >= CLEAR:
-                        mask &= ~(1 << i)
-                    elif not cleared >> i & 1:
-                        mask |= 1 << i
+            for effect, i in b.effects:
+                if effect >= CLEAR:
+                    mask &= ~(1 << i)
+                elif not cleared >> i & 1:
+                    mask |= 1 << i
             for s in b.succs:
                 known = blocks[s].bound & mask
                 if known != blocks[s].bound:
@@ -157,12 +160,11 @@ def _live(blocks: dict[int, RawBlock], order: list[RawBlock]) -> None:
     summary = {}
     for b in order:
         used = set_ = 0
-        for ins in b.instrs:
-            for effect, i in effects(ins):
-                if effect in (READ, TAKE, KILL):
-                    used |= (1 << i) & ~set_
-                if effect in (BIND, CLEAR, KILL):
-                    set_ |= 1 << i
+        for effect, i in b.effects:
+            if effect in _USES:
+                used |= (1 << i) & ~set_
+            if effect in _SETS:
+                set_ |= 1 << i
         summary[b.start] = used, set_
     changed = True
     while changed:

@@ -31,6 +31,7 @@ _GENERATORS = {
     inspect.CO_COROUTINE: "a coroutine",
     inspect.CO_ASYNC_GENERATOR: "an asynchronous generator",
 }
+_HAS_DOC = 0x4000000  # CO_HAS_DOCSTRING; before 3.13 the first constant is the docstring or None
 _FRAME_READERS = ("locals", "vars", "dir", "eval", "exec")
 _CLEANUP = {"SWAP", "POP_TOP", "STORE_FAST", "STORE_FAST_STORE_FAST", "RERAISE"}
 
@@ -77,6 +78,7 @@ def lift(f: Callable[..., Any]) -> IR:
     info.closure, info.doc = f.__closure__ or (), f.__doc__
     info.annotations, info.options = dict(f.__annotations__), options
     info.attributes = dict(f.__dict__)
+    info.type_params = getattr(f, "__type_params__", ())
     return build(code, info)
 
 
@@ -90,7 +92,8 @@ def describe(code: CodeType, globals: dict[str, Any]) -> Info:
     """What a code object says of its function."""
     varargs, varkw = bool(code.co_flags & 4), bool(code.co_flags & 8)
     n = code.co_argcount + code.co_kwonlyargcount + varargs + varkw
-    doc = code.co_consts[0] if code.co_consts else None
+    has_doc = sys.version_info < (3, 13) or code.co_flags & _HAS_DOC
+    doc = code.co_consts[0] if code.co_consts and has_doc else None
     return Info(
         name=code.co_name,
         qualname=code.co_qualname,

@@ -115,7 +115,7 @@ class Slot:
 
 CALL = "call"  #        args = (callee, *arguments);  attr = names of the trailing keyword arguments
 GLOBAL = "global"  #    attr = name: read a global, else a builtin
-CLOSURE = "closure"  #  attr = ClosureSpec; args = (*cells, *defaults, *keyword defaults, *annotations)
+CLOSURE = "closure"  #  attr = ClosureSpec; args = (*cells, *defaults, *kwdefaults, *annotations)
 NEWCELL = "newcell"  #  args = (initial content or Undef,); attr = name
 FREECELL = "freecell"  # attr = name: the cell the function closes over
 GETCELL = "getcell"  #  args = (cell,); attr = name: read it, NameError if empty
@@ -416,6 +416,7 @@ class Info:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)  # of @njit, if it was one
     attributes: Mapping[str, Any] = field(default_factory=dict)  # the function's __dict__
+    type_params: tuple[Any, ...] = ()
 
 
 class IR:
@@ -526,7 +527,7 @@ class IR:
         type: Any = None,
         loc: Loc = Loc(),
     ) -> Op:
-        """A new call operation (not yet in any block); what is not an operand becomes a constant."""
+        """A new call operation (not yet in a block); what is not an operand becomes a constant."""
         operands = tuple(as_operand(a) for a in (fn, *args))
         return Op(CALL, self.value(name, type), operands, kwnames or None, loc)
 
