@@ -12,6 +12,7 @@ from numba import types
 from numba.core.runtime import rtsys
 
 from pullback.backend.native import compile_native
+from pullback.backend.sites import raise_at
 from pullback.errors import TypingError
 from pullback.ir.core import Const, Loc, Slot, Undef
 from pullback.runtime import memory, prims
@@ -275,6 +276,14 @@ def test_a_failure_points_to_the_users_line():
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize("loc", [Loc("a.py", 3, "g"), Loc("a.py", 3, "g", 70, 5, 200)])
+def test_tracebacks_show_the_columns_if_they_are_known(loc):
+    with pytest.raises(KeyError) as caught:
+        raise_at(KeyError("x"), loc)
+    code = caught.traceback[-1].frame.code.raw
+    assert set(code.co_positions()) == {(3, loc.end_line or 3, loc.col, loc.end_col)}
+
+
 def raising(*parts, cause=None):
     """``if x < 0: raise ...`` else return x."""
     from pullback.ir.intrinsics import build_string, format_value
@@ -309,6 +318,13 @@ def test_exceptions_with_a_cause():
     with pytest.raises(ValueError) as caught:
         f(-1.0, 0)
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_arrays_in_messages_are_named_by_their_shape():
+    w = Writer(("x", V))
+    w.raise_(w(ValueError, w(str, w.params[0])))
+    with pytest.raises(ValueError, match=r"<array of shape \(3,\)>"):
+        compile_native(w.ir)(np.ones(3))
 
 
 def test_an_exception_class_alone():

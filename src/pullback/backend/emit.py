@@ -201,7 +201,7 @@ class Body:
         own = isinstance(v, Value) and self.ownership.owner.get(v) is v
         if self.holds(self.restype) and not own:
             self.cx.nrt.incref(self.b, self.restype, value)
-        self.release(self.alive - ({v} if own else set()))  # type: ignore[arg-type]
+        self.release(self.alive - ({v} if own else set()))
         result = self.cx.get_return_value(self.b, self.restype, value)
         self.cx.call_conv.return_value(self.b, result)
 
@@ -210,7 +210,7 @@ class Body:
         if isinstance(x, Value):
             return self.env[x]
         if isinstance(x, Undef):
-            kind = plain(x.type or expected or types.none)
+            kind = plain(next(t for t in (x.type, expected, types.none) if t is not None))
             return kind, self.cx.get_constant_null(kind)
         kind = types.none if x.value is None else plain(typeof(x.value))
         if kind is types.none:
@@ -321,7 +321,8 @@ class Body:
             first = len(sig.args) - 1
             parts = [self.as_type(x, t) for x, t in zip(typed[first:], rest, strict=True)]
             typed = [*typed[:first], (rest, self.cx.make_tuple(self.b, rest, parts))]
-        values = [self.as_type(x, plain(t)) for x, t in zip(typed, sig.args, strict=True)]
+        values = [self.as_type(x, plain(t)) for x, t in zip(typed, sig.args)]
+        values += [self.cx.get_dummy_value()] * (len(sig.args) - len(values))  # literal defaults
         result = self.cx.get_function(fnty, sig)(self.b, values)
         return plain(sig.return_type), result
 

@@ -94,8 +94,8 @@ def result_type(ir: IR) -> Any:
     """The Numba type of what ``ir`` returns."""
     for b in ir:
         if isinstance(b.term, Return):
-            value = b.term.value
-            return plain(value.type) if getattr(value, "type", None) is not None else types.none
+            kind = getattr(b.term.value, "type", None)
+            return types.none if kind is None else plain(kind)
     return types.none
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import as_dtype
 
+from ..errors import TypingError
 from ..ir.core import IR, Const, Loc, Op, Operand, Raise, Value
 from ..runtime import frame, prims
 from ..runtime.memory import Memory
@@ -78,10 +79,32 @@ def decode(operand_types: Sequence[Any], words: Sequence[int]) -> list[Any]:
 
 def raise_at(exc: BaseException, loc: Loc) -> NoReturn:
     """Raise ``exc`` with a frame of the user's file, line and function as the innermost."""
-    code = compile("raise exc", loc.file, "exec").replace(co_name=loc.function)
-    code = code.replace(co_firstlineno=max(loc.line, 1))
+    code = compile("raise exc", loc.file, "exec")
+    code = code.replace(
+        co_name=loc.function,
+        co_firstlineno=max(loc.line, 1),
+        co_linetable=_one_place(len(code.co_code) // 2, loc),
+    )
     exec(code, {"exc": exc})
     raise AssertionError
+
+
+def _one_place(units: int, loc: Loc) -> bytes:
+    """A table of locations that says ``loc`` for each of ``units`` code units."""
+    if None in (loc.col, loc.end_line, loc.end_col):
+        kind, entry = 13, [0]  # the line alone
+    else:
+        kind = 14
+        entry = [0, *_varint(loc.end_line - loc.line), *_varint(loc.col + 1)]  # type: ignore[operator]
+        entry += _varint(loc.end_col + 1)  # type: ignore[operator]
+    table: list[int] = []
+    for start in range(0, units, 8):
+        table += [0x80 | kind << 3 | min(units - start, 8) - 1, *entry]
+    return bytes(table)
+
+
+def _varint(n: int) -> list[int]:
+    return [n] if n < 64 else [n & 63 | 64, *_varint(n >> 6)]
 
 
 # -- primitives ------------------------------------------------------------------------------------
@@ -108,6 +131,19 @@ TAKES_TAPE = {
 
 
 # -- raise statements ------------------------------------------------------------------------------
+class Unread:
+    """An array in a message: its elements stay behind."""
+
+    def __init__(self, zeros: np.ndarray) -> None:
+        self.text = f"<array of shape {zeros.shape}>"
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __format__(self, spec: str) -> str:
+        return self.text
+
+
 class Recipe:
     """How the exception of a ``raise`` is made from numbers: the operations that make it (calls of
     classes, string formatting) are done in Python after the failure, from their numeric operands.
@@ -117,18 +153,28 @@ class Recipe:
     def __init__(self, term: Raise, defined: Mapping[Value, Op]) -> None:
         self.operands: list[Value] = []
         self.ops: set[Op] = set()
-        self.defined = defined
+        self.defined, self.loc = defined, term.loc
         self.exc = self._plan(term.exc)
         self.cause = None if term.cause is None else self._plan(term.cause)
 
     def _plan(self, x: Operand | None) -> Callable[[Sequence[Any]], Any]:
         if isinstance(x, Const):
             return lambda _: x.value
-        op = self.defined.get(x) if isinstance(x, Value) else None  # type: ignore[arg-type]
-        if op is None or isinstance(op.result.type, types.Number | types.Boolean):
+        if not isinstance(x, Value):
+            return lambda _: None
+        if isinstance(x.type, types.Number | types.Boolean | types.Array):
             k = len(self.operands)
-            self.operands.append(x)  # type: ignore[arg-type]
+            self.operands.append(x)
+            if isinstance(x.type, types.Array):
+                return lambda values: Unread(values[k])
             return lambda values: values[k]
+        if x not in self.defined:
+            raise TypingError(
+                "what is raised here differs from path to path",
+                loc=self.loc,
+                hint="Raise each exception where it is made.",
+            )
+        op = self.defined[x]
         self.ops.add(op)
         fn, *args = [self._plan(a) for a in op.args]
         names = op.kwnames

@@ -167,7 +167,7 @@ def arr_of(cx: Any, builder: Any, type: Any, value: Any) -> Arr:
             [builder.extract_value(shape, k) for k in range(type.ndim)],
             [builder.extract_value(strides, k) for k in range(type.ndim)],
         )
-    return value.taken_apart._replace(type=type)  # type: ignore[no-any-return]
+    return value.taken_apart._replace(type=type)
 
 
 def make_arr(

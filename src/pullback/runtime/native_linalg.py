@@ -104,11 +104,12 @@ def _matmul(n: int) -> Any:
         dense = [copied(cx, b, z, "C") if z in scratch else z for z in (x, y)]
         size = _product(b, [*out_shape, x.shape[-1]])
         with b.if_then(b.icmp_signed("!=", size, I64(0))):
+            left, right = dense
             if out_shape:
-                _multiply(cx, b, *dense, target)
+                _multiply(cx, b, left, right, target)
             else:
-                data = [z.data for z in dense]
-                call_xxdot(cx, b, False, sig.return_type, x.shape[0], *data, slot)
+                n = x.shape[0]
+                call_xxdot(cx, b, False, sig.return_type, n, left.data, right.data, slot)
         free(cx, b, *(d for z, d in zip((x, y), dense, strict=True) if z in scratch))
         return out if out_shape else b.load(slot)
 

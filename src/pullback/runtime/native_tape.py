@@ -111,42 +111,47 @@ def _unrecord(n: int) -> Any:
 
 
 # -- cells -----------------------------------------------------------------------------------------
-def _cell(b: Any, address: Any, offset: int, type: Any) -> Any:
-    return b.inttoptr(b.add(address, I64(offset)), type.as_pointer())
+def _cell(b: Any, address: Any, offset: Any, type: Any) -> Any:
+    """Indexed from the address, not computed with it: so loops over cells become vector code."""
+    return b.bitcast(b.gep(b.inttoptr(address, I8.as_pointer()), [offset]), type.as_pointer())
 
 
-@native(p.poke, 1)
-def _poke(n: int, offset: int) -> Any:
+def _handle(b: Any, address: Any, offset: Any, k: int) -> Any:
+    """The cell of the k-th word of an array's handle."""
+    return _cell(b, address, b.add(offset, I64(8 * k)), I64)
+
+
+@native(p.poke)
+def _poke(n: int) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
-        address, value = args
-        type = sig.args[1]
+        address, offset, value = args
+        type = sig.args[2]
         if isinstance(type, types.Array):
             x = arr_of(cx, b, type, value)
-            handle = [b.ptrtoint(x.data, I64), *x.shape, *x.strides]
-            for k, word in enumerate(handle):
-                b.store(word, _cell(b, address, offset + 8 * k, I64), align=1)
+            words = [b.ptrtoint(x.data, I64), *x.shape, *x.strides]
+            for k, word in enumerate(words):
+                b.store(word, _handle(b, address, offset, k), align=1)
         else:
             cell = _cell(b, address, offset, cx.get_data_type(type))
             cx.pack_value(b, type, value, cell, align=1)
         return cx.get_dummy_value()
 
-    return lambda context, address, v: signature(types.none, INT, plain(v)), codegen
+    return lambda context, address, offset, v: signature(types.none, INT, INT, plain(v)), codegen
 
 
-@native(p.peek, 1, 2)
-def _peek(n: int, offset: int, type: Any) -> Any:
+@native(p.peek, 2)
+def _peek(n: int, type: Any) -> Any:
     def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
+        address, offset = args
         if not isinstance(type, types.Array):
-            cell = _cell(b, args[0], offset, cx.get_data_type(type))
+            cell = _cell(b, address, offset, cx.get_data_type(type))
             return cx.unpack_value(b, type, cell, align=1)
         count = 1 + 2 * type.ndim
-        data, *rest = (
-            b.load(_cell(b, args[0], offset + 8 * k, I64), align=1) for k in range(count)
-        )
+        data, *rest = (b.load(_handle(b, address, offset, k), align=1) for k in range(count))
         pointer = b.inttoptr(data, I8.as_pointer())
         return make_arr(cx, b, type, pointer, rest[: type.ndim], rest[type.ndim :])
 
-    return lambda context, address: signature(type, INT), codegen
+    return lambda context, address, offset: signature(type, INT, INT), codegen
 
 
 # -- heap ------------------------------------------------------------------------------------------

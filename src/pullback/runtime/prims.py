@@ -7,7 +7,7 @@ called ``dtype``, ``order``, ``spec``, ``perm``, ``axis``, ``offset`` and ``type
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
+Order = Literal["C", "F"]
 
 
 # -- indices ---------------------------------------------------------------------------------------
@@ -59,12 +60,12 @@ def slice_count(start: int | None, stop: int | None, step: int, n: int) -> int:
 
 
 # -- arrays ----------------------------------------------------------------------------------------
-def empty(dtype: Any, order: str, *dims: int) -> Array:
+def empty(dtype: Any, order: Order, *dims: int) -> Array:
     """An array with undefined elements; order "C" or "F". ValueError if a dimension is negative."""
     return np.empty(dims, dtype, order)
 
 
-def zeros(dtype: Any, order: str, *dims: int) -> Array:
+def zeros(dtype: Any, order: Order, *dims: int) -> Array:
     """An array of zeros; order "C" or "F". ValueError if a dimension is negative."""
     return np.zeros(dims, dtype, order)
 
@@ -180,7 +181,7 @@ def same_layout_zeros(x: Array) -> Array:
     return np.zeros(x.shape, x.dtype, _order(x))
 
 
-def _order(x: Array) -> str:
+def _order(x: Array) -> Order:
     if x.flags.c_contiguous or x.ndim < 2:
         return "C"
     return "F" if abs(x.strides[0]) < abs(x.strides[-1]) else "C"
@@ -292,7 +293,7 @@ def nbytes_of(type: Any) -> int:
     return np.dtype(str(type)).itemsize
 
 
-def heap_empty(tape: Tape, dtype: Any, order: str, *dims: int) -> Array:
+def heap_empty(tape: Tape, dtype: Any, order: Order, *dims: int) -> Array:
     """`empty` in memory that lives as long as the tape, at a fixed address."""
     return tape.own(np.empty(dims, dtype, order))
 
@@ -324,6 +325,6 @@ def null(type: Any) -> Any:
     return None if hasattr(type, "layout") else np.dtype(str(type)).type(0)
 
 
-def heap_zeros(tape: Tape, dtype: Any, order: str, *dims: int) -> Array:
+def heap_zeros(tape: Tape, dtype: Any, order: Order, *dims: int) -> Array:
     """`zeros` in memory that lives as long as the tape, at a fixed address."""
     return tape.own(np.zeros(dims, dtype, order))
