@@ -95,7 +95,8 @@ class Candidate:
 
     # -- what stands between -------------------------------------------------------------------
     def _line_moves(self) -> bool:
-        """Whether what stands between the loops can be done before both."""
+        """Whether what stands between the loops can be done before both, and the second needs no
+        final value of the first."""
         late: set[Value] = {v for v, b in self.s.home.items() if b in self.first.loop.blocks}
         for block in self.between:
             late.update(block.params)
@@ -105,7 +106,13 @@ class Candidate:
             if isinstance(block.term, Jump) and block is self.between[-1]:
                 if any(x in late for x in block.term.edge.args):
                     return False
-        return True
+        return not any(self._reads(self.ir.blocks[b], late) for b in self.second.loop.blocks)
+
+    @staticmethod
+    def _reads(block: Block, late: set[Value]) -> bool:
+        if any(x in late for op in block.ops for x in op.args):
+            return True
+        return any(x in late for x in (*block.term.operands, *(a for e in block.edges for a in e.args)))
 
     # -- memory --------------------------------------------------------------------------------
     def _order_free(self) -> bool:
