@@ -159,6 +159,20 @@ def rotate(n):
     return a, b, c
 
 
+@case((1,), (2,))
+def one_name_for_many_values(n):
+    x = n + 1
+    y = x
+    x = x * 2
+    z = x
+    x = x + y
+    for _ in range(3):
+        w = x
+        x = x + z
+        z = w - y
+    return x, y, z, w
+
+
 @case((12,), (27,))
 def collatz(n):
     steps = 0
