@@ -415,6 +415,58 @@ def _unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * mat
     return out
 
 
+# -- closeness -------------------------------------------------------------------------------------
+def _close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> bool:
+    if a == b:
+        return True
+    if a != a or b != b:
+        return bool(equal_nan and a != a and b != b)
+    size = abs(b)
+    return bool(size != math.inf and abs(a - b) <= atol + rtol * size)
+
+
+@body.typed(np.isclose)
+def _(a: Any, b: Any, rtol: Any = None, atol: Any = None, equal_nan: Any = None) -> Any:
+    signature = "a, b, rtol=1e-05, atol=1e-08, equal_nan=False"
+    if is_tuple(a) or is_tuple(b):
+        arguments = "asarray(a), asarray(b), rtol, atol, equal_nan"
+        return calling(np.isclose, signature, arguments, asarray=np.asarray)
+    if dtype(a) is None or dtype(b) is None:
+        return None
+    return Elementwise(
+        name="isclose",
+        expr="f({0}, {1}, rtol, atol, equal_nan)",
+        parameters=("a", "b"),
+        ndims=(ndim(a), ndim(b)),
+        dtype=np.dtype(bool),
+        order=order_of([x for x in (a, b) if is_array(x)]),
+        scope=(("f", _close),),
+        signature=signature,
+        zero_d=zero_d(a, b),
+    ).build()
+
+
+@body(np.allclose)
+def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+             ) -> bool:  # fmt: skip
+    return bool(np.all(np.isclose(a, b, rtol, atol, equal_nan)))
+
+
+@body.typed(np.array_equal)
+def _(a1: Any, a2: Any, equal_nan: Any = None) -> Any:
+    if not (is_array(a1) and is_array(a2)) or known(equal_nan, False):
+        return None
+    return _array_equal if ndim(a1) == ndim(a2) else _never
+
+
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    return a1.shape == a2.shape and bool(np.all(a1 == a2))
+
+
+def _never(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    return False
+
+
 # -- polynomials -----------------------------------------------------------------------------------
 @body(np.polyval)
 def polyval(p: Any, x: Any) -> Any:

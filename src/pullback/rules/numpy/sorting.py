@@ -12,7 +12,7 @@ import numpy as np
 from ...runtime import prims
 from ..registry import body, method_is
 from ..source import Writer, function
-from ..types import dtype, is_array, is_none, is_scalar, is_tuple, known, ndim
+from ..types import dtype, is_array, is_none, is_tuple, known, ndim
 from .assign import assign, calling, copied
 from .loops import dims, loops, make, subscript
 from .shape import _axis, checked
@@ -49,8 +49,9 @@ def _sorted(f: Any, name: str, step: str, result: Callable[[Any], Any]) -> None:
             return None
         if axis is not None and is_none(axis):
             return calling(f, SORT, "ravel(a)", ravel=np.ravel) if ndim(a) > 1 else whole(a)
-        if name == "argsort" and ndim(a) == 1:
-            return None  # the leaf itself
+        if name == "argsort" and ndim(a) == 1:  # the leaf itself, which takes no axis
+            bare = axis is None and kind is None and order is None and stable is None
+            return None if bare else calling(f, SORT, "a")
         return checked(name, SORT, lambda: _along(name, SORT, a, _axis(known(axis, -1), ndim(a)),
                                                   step, result(a)))  # fmt: skip
 
@@ -233,13 +234,15 @@ def _take_flat(arr: Any, indices: Any, axis: Any = None) -> Any:
     return np.ravel(arr)[indices]
 
 
-@body.typed(np.partition)
-def _(a: Any, kth: Any, axis: Any = None) -> Any:
-    return _partition if ndim(a) == 1 and is_scalar(kth) else None
+@body(np.partition)
+def partition(a: Any, kth: Any, axis: int = -1) -> Any:
+    """Sorted, which is partitioned wherever that is asked for."""
+    return np.sort(a, axis)
 
 
-def _partition(a: Any, kth: int, axis: int = -1) -> Any:
-    return a[np.argpartition(a, kth)]
+@body(np.argpartition)
+def argpartition(a: Any, kth: Any, axis: int = -1) -> Any:
+    return np.argsort(a, axis)
 
 
 @body.typed(np.unique)
