@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.ad.build import Built, build
-from pullback.ad.compile import clean, prepared
+from pullback.ad.compile import clean, polished, prepared
 from pullback.ad.forward import forward
 from pullback.ad.compile import on_cpython as lower
 from pullback.ir.verify import verify
@@ -48,11 +48,12 @@ class Derived:
         active = [True] * len(self.flat.ir.args)
         self.built: Built = build(prepared(self.flat), active, split=split, naive=naive)
         verify(self.built.forward)
-        self.first = lower(clean(self.built.forward))
+        tidy = clean if naive else polished
+        self.first = lower(clean(self.built.forward) if split else tidy(self.built.forward))
         self.last = None
         if self.built.reverse is not None:
             verify(self.built.reverse)
-            self.last = lower(clean(self.built.reverse))
+            self.last = lower(tidy(self.built.reverse))
 
     def __call__(self, *args: Any) -> Gradient:
         count = len(args)

@@ -23,6 +23,8 @@ from numba import types
 from ..ir.builder import Builder
 from ..ir.core import CALL, IR, Const, Info, Op, Operand, Return, Value
 from ..passes.lcssa import lcssa
+from ..passes.manager import optimize
+from ..passes.rotate import rotate
 from ..runtime import prims
 from . import kinds
 from .activity import Activity, returned
@@ -72,6 +74,8 @@ def build(
     """Differentiate ``source`` (flat typed IR, not changed) by its arguments where ``active``;
     ``wanted`` says which results count (all that can). ``inner``: by the conventions of ``calls``."""
     ir = source.copy()
+    if not naive and rotate(ir):
+        optimize(ir)
     normalise(ir)
     lcssa(ir)
     decide_copies(ir)

@@ -132,8 +132,7 @@ class Records:
         latch = self.ir.blocks[s.latch(loop)]
         b.at(latch)
         for v, start in zip(layout.values, starts):
-            address = column_address(b, start, self.plan.counter[loop], v)
-            b.call(prims.poke, address, 0, self.here(v, latch, b))
+            b.call(prims.poke, start, place(b, self.plan.counter[loop], v), self.here(v, latch, b))
 
     def here(self, v: Value, block: Block, b: Builder) -> Operand:
         """The value in ``block``: itself, or from a slot where it may not have been defined."""
@@ -185,10 +184,9 @@ def column_starts(b: Builder, base: Operand, trips: Operand, layout: Layout) -> 
     return starts
 
 
-def column_address(b: Builder, start: Operand, trip: Operand, v: Value) -> Operand:
-    return b.call(
-        operator.add, start, b.call(operator.mul, trip, width(v), type=_intp()), type=_intp()
-    )
+def place(b: Builder, trip: Operand, v: Value) -> Operand:
+    """Where in its column a value is in the given trip."""
+    return b.call(operator.mul, trip, width(v), type=_intp())
 
 
 def _intp():

@@ -22,7 +22,7 @@ from ..runtime import prims
 from . import adjoint, kinds
 from .kinds import is_array, is_scalar
 from .plan import Plan, Source
-from .records import Records, column_address, column_starts, trip_count
+from .records import Records, column_starts, place, trip_count
 
 LATCH = 0
 
@@ -344,8 +344,8 @@ class Reverse:
             trip = self.b.get(self.count[loop.header])
             for k, v in enumerate(layout.values):
                 start = self.b.get(self._column(loop, k))
-                address = column_address(self.b, start, trip, v)
-                self.peeked[v] = self.b.call(prims.peek, address, 0, v.type, type=v.type)
+                at = place(self.b, trip, v)
+                self.peeked[v] = self.b.call(prims.peek, start, at, v.type, type=v.type)
             return
         address = self.b.call(prims.unrecord, self.tape, layout.nbytes, type=types.intp)
         for v, at in zip(layout.values, layout.offsets):

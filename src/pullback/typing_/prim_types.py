@@ -196,7 +196,7 @@ STATIC: dict[Any, tuple[int, ...]] = {
     prims.subview: (1,),
     prims.transpose: (1,),
     prims.cast: (0,),
-    prims.peek: (1, 2),
+    prims.peek: (2,),
     prims.nbytes_of: (0,),
     prims.heap_empty: (1, 2),
     prims.heap_zeros: (1, 2),
