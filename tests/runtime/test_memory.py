@@ -1,5 +1,7 @@
 """Tape and heap memory of compiled calls: growth, reuse, snapshots."""
 
+import gc
+
 import numpy as np
 import pytest
 from numba import types
@@ -161,3 +163,22 @@ def test_memory_is_freed_with_its_owner():
     gc.collect()
     assert watch() is None
     assert address not in memory._live
+
+
+def test_memory_given_back_by_a_finalizer_of_a_cycle_is_found_again(stack):
+    class Owner:
+        def __init__(self):
+            self.memory, self.cycle = memory.checkout(), self
+
+        def __del__(self):
+            memory.give_back(self.memory)
+
+    memory.clear_buffers()
+    address = Owner().memory.address
+    gc.collect()
+    again = memory.checkout()
+    assert again.address == address
+    push, pop = stack
+    push.run(again, 3000)  # asks for more memory
+    np.testing.assert_array_equal(pop.run(again, 3000)[0], expected(3000))
+    memory.clear_buffers()

@@ -206,6 +206,7 @@ def checkout() -> Memory:
 
 def give_back(memory: Memory) -> None:
     """Keep it for another call, unless enough is kept already."""
+    _live[memory.address] = memory  # a finalizer may call this after weak references were cleared
     changed = memory.turned
     memory.reset()
     if not changed or memory.capacity + sum(m.capacity for m in _idle) <= KEPT:
