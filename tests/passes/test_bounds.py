@@ -239,6 +239,29 @@ def wrong_minimum(x, k, m):
     x[min(k, len(x))] = 1.0
 
 
+def shrinking(x, k, m):
+    i, n = 1, 5
+    while i + 1 < n and n > 1:
+        i += 1
+        n -= 1
+    y = np.zeros(n)
+    y[i] = x[0]
+
+
+def behind(x, k, m):
+    i = 0
+    while i < len(x):
+        i += 1
+    x[i - k] = 1.0
+
+
+def otherwise(x, k, m):
+    if 0 <= k < len(x):
+        x[k] += 1.0
+    else:
+        x[k] = 1.0
+
+
 def swapped_sizes(x, k, m):
     u, v = np.zeros(3), np.zeros(5)
     for i in range(k):
@@ -249,6 +272,7 @@ def swapped_sizes(x, k, m):
 KEPT = [
     *(from_before, beyond, to_anywhere, rebound, rebound_stop, other_array, growing),
     *(negative_step, modulo_zero_or_less, shifted_guard, or_guard, wrong_minimum, swapped_sizes),
+    *(shrinking, behind, otherwise),
 ]
 
 
@@ -364,6 +388,8 @@ def bodies(draw, depth=0):
                 inner.append("    t += 1")
             else:
                 lines.append(f"if {draw(pick(GUARD))}:")
+                if draw(st.booleans()):
+                    inner += ["else:", *("    " + line for line in draw(bodies(depth + 1)))]
             lines += inner
     return lines or ["pass"]
 

@@ -67,17 +67,21 @@ def _named(module: Any, names: str) -> list[Any]:
     return [getattr(module, n) for n in names.split()]
 
 
+def _prims(effect: Effect, names: str) -> dict[Any, Effect]:
+    return dict.fromkeys(_named(prims, names), effect)
+
+
 _PRIMS: dict[Any, Effect] = {
-    **dict.fromkeys(_named(prims, "wrap dim subview transpose real_view imag_view"), NONE),
-    **dict.fromkeys(_named(prims, "real imag select cast pack nbytes_of"), NONE),
-    **dict.fromkeys(_named(prims, "index slice_start slice_count reshape"), RAISE),
-    **dict.fromkeys(_named(prims, "pydiv pyfloordiv pymod"), RAISE),
-    **dict.fromkeys(_named(prims, "load peek contiguous overlap_copy"), READ),
-    **dict.fromkeys(_named(prims, "own matmul"), READ | ALLOC),
-    **dict.fromkeys(_named(prims, "solve inv cholesky"), READ | ALLOC | RAISE),
-    **dict.fromkeys(_named(prims, "det slogdet logabsdet detsign"), READ | RAISE),
-    **dict.fromkeys(_named(prims, "store poke record unrecord"), WRITE),
-    **dict.fromkeys(_named(prims, "empty zeros heap_empty heap_zeros same_layout_zeros"), ALLOC),
+    **_prims(NONE, "wrap dim subview transpose real_view imag_view"),
+    **_prims(NONE, "real imag select cast pack nbytes_of null"),
+    **_prims(RAISE, "index slice_start slice_count reshape pydiv pyfloordiv pymod"),
+    **_prims(READ, "load peek contiguous overlap_copy"),
+    **_prims(READ | ALLOC, "own heap_own matmul"),
+    **_prims(READ | ALLOC | RAISE, "solve inv cholesky"),
+    **_prims(READ | RAISE, "det slogdet logabsdet detsign"),
+    **_prims(READ | WRITE, "assign accumulate"),
+    **_prims(WRITE, "store poke record unrecord"),
+    **_prims(ALLOC, "empty zeros same_layout_zeros heap_empty heap_zeros heap_zeros_like"),
 }
 
 _SCALAR_FUNCTIONS = {

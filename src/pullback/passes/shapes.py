@@ -17,6 +17,7 @@ _SAME = (
     *(prims.real_view, prims.imag_view, prims.own, prims.contiguous),
     *(prims.overlap_copy, prims.same_layout_zeros),
 )
+_SAME_ON_HEAP = (prims.heap_zeros_like, prims.heap_own)
 
 
 Source = tuple[Operand, int | None]  # a length itself (None), or the array and axis it is of
@@ -123,6 +124,8 @@ def dim_below(op: Op | None, axis: int) -> tuple[Operand, int] | None:
         return None
     if op.is_call(*_SAME):
         return op.args[1], axis
+    if op.is_call(*_SAME_ON_HEAP):
+        return op.args[2], axis
     if op.is_call(prims.transpose) and isinstance(op.args[2], Const):
         return op.args[1], op.args[2].value[axis]
     if op.is_call(prims.subview):
