@@ -12,7 +12,7 @@ from pullback.ir.core import Const, Value
 from pullback.runtime import native_prims, prims  # noqa: F401  (registers the machine code)
 from pullback.runtime.native_core import PRIMITIVES, specialise
 from pullback.typing_.ask import context
-from pullback.typing_.lattice import AVal, ATuple, constant, static
+from pullback.typing_.lattice import ATuple, AVal, constant, static
 from pullback.typing_.prim_types import PRIM_TYPES, STATIC
 
 F8, I8, C16 = types.float64, types.int64, types.complex128

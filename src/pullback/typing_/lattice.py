@@ -53,7 +53,9 @@ class AVal:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, AVal) or self.type != other.type or self.py != other.py:
+        if not isinstance(other, AVal) or self.py != other.py:
+            return False
+        if self.type is not other.type and self.type != other.type:
             return False
         if self.const is other.const:
             return True
