@@ -183,3 +183,23 @@ def test_natively(name):
     np.testing.assert_allclose(value, expected.value, rtol=1e-12)
     for g, e in zip(grads, expected.grads):
         np.testing.assert_allclose(g, e, rtol=1e-10, atol=1e-12)
+
+
+# -- twice -----------------------------------------------------------------------------------------
+TWICE = (
+    *("power", "cholesky", "solve", "det", "norm", "sinc", "gamma", "max axis", "cumprod axis"),
+    *("scatter", "where hides nan", "logaddexp"),
+)
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_second_derivative(name):
+    """Along a direction, against differences of the gradient."""
+    from pullback.api.gradient import grad
+    from pullback.api.hessian import hvp
+
+    f, (x, *rest) = PROGRAMS[name]
+    v = np.cos(np.arange(x.size)).reshape(x.shape) if isinstance(x, np.ndarray) else 0.7
+    h, g = 1e-5, grad(f, 0)
+    expected = (g(x + h * v, *rest) - g(x - h * v, *rest)) / (2 * h)
+    np.testing.assert_allclose(hvp(f)(x, v, *rest), expected, rtol=1e-5, atol=1e-6)

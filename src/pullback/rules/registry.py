@@ -182,7 +182,8 @@ def body_for(
     if there is none for them. It takes the same arguments, positional and keyword, as the call."""
     entry = _find(_bodies, callee)
     if entry is None:
-        return None
+        made = getattr(type(callee), "as_body", None)
+        return None if made is None else made(callee, avals)
     if not entry.typed:
         return entry.function
     try:
@@ -193,8 +194,8 @@ def body_for(
 
 
 def has_body(callee: Any) -> bool:
-    """Whether a body is registered, for whatever arguments."""
-    return _find(_bodies, callee) is not None
+    """Whether a body is registered, for whatever arguments, or its class makes one (``as_body``)."""
+    return _find(_bodies, callee) is not None or hasattr(type(callee), "as_body")
 
 
 # -- methods of arrays -----------------------------------------------------------------------------

@@ -75,8 +75,8 @@ def dtype_of_type(t: Any) -> np.dtype[Any] | None:
     return found if found.kind in KINDS else None
 
 
-def dtype(a: Any) -> np.dtype[Any] | None:
-    """The NumPy dtype of an array or number, or ``None``."""
+def dtype(a: Any) -> Any:
+    """The NumPy dtype of an array or number, ``None`` of anything else."""
     t = getattr(a, "type", None)
     return None if t is None else dtype_of_type(t)
 
@@ -93,7 +93,7 @@ def is_complex(a: Any) -> bool:
 
 def is_integer(a: Any) -> bool:
     """Whether this is an integer number (not a bool)."""
-    return is_scalar(a) and dtype(a).kind in "iu"  # type: ignore[union-attr]
+    return bool(is_scalar(a) and dtype(a).kind in "iu")
 
 
 def promoted(a: Any) -> Any:
@@ -109,7 +109,7 @@ def value_class(a: Any) -> Any:
     return dtype(a)
 
 
-def as_dtype(spec: Any) -> np.dtype[Any] | None:
+def as_dtype(spec: Any) -> Any:
     """The dtype that a dtype argument names: a dtype, a class, a string or a Numba type."""
     if spec is None:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import polynomial
 
-from ..registry import body
+from ..registry import body, method_is
 from ..source import Writer, function
 from ..types import dtype, is_array, is_none, is_scalar, is_tuple, known, ndim
 from .assign import assign, calling, common_dtype, zero_d
@@ -231,7 +231,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 
 @body(np.correlate)
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     a, v = np.asarray(a), np.asarray(v)
     return np.convolve(a, np.conjugate(v)[::-1], mode)
 
@@ -525,3 +525,6 @@ def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
             out[i, j if increasing else n - 1 - j] = power
             power = power * x[i]
     return out
+
+
+method_is(round=np.round, searchsorted=np.searchsorted)

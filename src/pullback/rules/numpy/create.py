@@ -220,7 +220,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> An
 
 # -- matrices --------------------------------------------------------------------------------------
 @body(np.eye)
-def eye(N: int, M: Any = None, k: int = 0, dtype: Any = float, order: str = "C") -> Any:
+def eye(N: int, M: Any = None, k: int = 0, dtype: Any = float, order: Any = "C") -> Any:
     columns = N if M is None else M
     out = np.zeros((N, columns), dtype, order)
     for i in range(max(0, -k), min(N, columns - k)):

@@ -40,7 +40,7 @@ class Axis:
 
 def _axis(a: Any, text: str) -> Axis | None:
     if is_array(a):
-        if dtype(a).kind == "b":  # type: ignore[union-attr]
+        if dtype(a).kind == "b":
             return Axis("mask", text, a) if ndim(a) else None
         return Axis("array", text, a) if ndim(a) else Axis("int", f"int({text})", a)
     if is_tuple(a):

@@ -85,19 +85,21 @@ def _c_or_f(a: Any, order: Any) -> str:
     return str(wanted)
 
 
-def reshape_method(x: Any, *shape: Any, order: str = "C") -> Any:
+def reshape_method(x: Any, *shape: Any, order: Any = "C") -> Any:
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
     return np.reshape(x, shape[0] if len(shape) == 1 else shape, order)
 
 
 @body.typed(reshape_method)
 def _(x: Any, *shape: Any, order: Any = None) -> Any:
+    wanted = _c_or_f(x, order)
     if len(shape) == 1 and is_tuple(shape[0]):
-        return reshaped(x, *_sizes(shape[0], "shape"), "x, shape, order='C'", "x",  # type: ignore[misc]
-                        _c_or_f(x, order))  # fmt: skip
+        elements = shape[0].elements
+        sizes = [f"shape[{k}]" for k in range(len(elements))]
+        return reshaped(x, elements, sizes, "x, shape, order='C'", "x", wanted)
     names = [f"d_{k}" for k in range(len(shape))]
     signature = ", ".join(["x", *names]) + ", *, order='C'"
-    return reshaped(x, shape, names, signature, "x", _c_or_f(x, order))
+    return reshaped(x, shape, names, signature, "x", wanted)
 
 
 def _ravel(a: Any, order: Any, signature: str, x: str, fresh: bool) -> Any:
