@@ -34,7 +34,8 @@ class Stage:
 
 
 class PassManager:
-    """Runs passes over a function.
+    """Runs passes over a function. A pass that changed nothing is not run again before another one
+    has changed something.
 
     ``verify`` is called with the IR after each pass that changed it (`ir.verify.verify`, or one
     that asks for types); ``show`` with the stage, the pass and the IR. ``timings`` sums up the
@@ -56,6 +57,8 @@ class PassManager:
         self.verify, self.show = verify, show
         self.timings: dict[str, float] = {}
         self.changes: dict[str, int] = {}
+        self._version = 0  # how many changes there have been in this run
+        self._idle: dict[Pass, int] = {}  # at which version a pass changed nothing
 
     def stage(self, name: str, rounds: int = 1) -> Stage:
         """The stage with this name, made at the end if there is none."""
@@ -97,6 +100,7 @@ class PassManager:
     def run(self, ir: IR, stage: str | None = None) -> bool:
         """Run all stages, or one. Returns whether anything changed."""
         chosen = self.stages if stage is None else [self.stage(stage)]
+        self._version, self._idle = 0, {}
         return any([self._run_stage(s, ir) for s in chosen])
 
     def _run_stage(self, stage: Stage, ir: IR) -> bool:
@@ -109,8 +113,14 @@ class PassManager:
         return changed
 
     def _run_pass(self, stage: Stage, name: str, function: Pass, ir: IR) -> bool:
+        if self._idle.get(function) == self._version:
+            return False
         started = time.perf_counter()
         changed = function(ir)
+        if changed:
+            self._version += 1
+        else:
+            self._idle[function] = self._version
         spent = time.perf_counter() - started
         self.timings[name] = self.timings.get(name, 0.0) + spent
         self.changes[name] = self.changes.get(name, 0) + changed

@@ -23,12 +23,16 @@ def is_number(type_: Any) -> bool:
     return _scalar_name(type_) is not None
 
 
-@cache
 def _scalar_name(type_: Any) -> str | None:
-    if not is_a(type_, "Number", "Boolean"):
-        return None
-    name = str(getattr(type_, "literal_type", type_))
-    return "bool" if name == "boolean" else name
+    """Remembered by identity: types are few, shared, and slow to hash."""
+    known = _known.get(id(type_))
+    if known is None:
+        name = str(getattr(type_, "literal_type", type_)).replace("boolean", "bool")
+        known = _known[id(type_)] = (type_, name if is_a(type_, "Number", "Boolean") else None)
+    return known[1]
+
+
+_known: dict[int, tuple[Any, str | None]] = {}  # holds the type, so that its id stays its own
 
 
 def type_name(x: Operand) -> str | None:
