@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import copy
 import inspect
+import operator
 import traceback
 import types
 
 import pytest
 
 from pullback.backend import lower
+from pullback.errors import InvalidIR
 from pullback.frontend import lift
+from pullback.ir.builder import Builder
+from pullback.ir.core import IR, Info, Undef
+from pullback.ir.intrinsics import build_tuple, unpack
 from pullback.ir.printer import format_ir
 from pullback.ir.verify import verify
 
@@ -186,3 +191,57 @@ def test_code_runs_under_its_own_name():
     assert (code.co_name, code.co_filename) == ("named", __file__)
     assert code.co_firstlineno == named.__code__.co_firstlineno
     assert isinstance(code, types.CodeType)
+
+
+# -- IR that no lifting gives --------------------------------------------------------------------
+def test_unbound_operands_that_are_copied_on():
+    """A name unbound on the first trip, never read there, but handed on."""
+    ir = IR(Info(name="g", qualname="g", argnames=("n",)))
+    n = ir.value("n")
+    entry, head, body, end = ir.block([n]), ir.block(), ir.block(), ir.block()
+    i, p, q = ir.value("i"), ir.value("p"), ir.value("q")
+    head.params += [i, p, q]
+    b = Builder(ir, entry)
+    b.jump(head, [0, Undef("p"), Undef()])
+    b.at(head).branch(b.call(operator.lt, i, n), body, end)
+    b.at(body).jump(head, [b.call(operator.add, i, 1), b.call(operator.neg, i), p])
+    b.at(end).ret(b.call(build_tuple, p, q))
+    g = lower(verify(ir))
+    assert [g(k) for k in (2, 3)] == [(-1, 0), (-2, -1)]
+
+
+def test_constants_of_any_kind():
+    marker = object()
+    ir = IR(Info(name="g", qualname="g"))
+    b = Builder(ir)
+    b.block.params.append(ir.value("x"))
+    x = ir.args[0]
+    items = [marker, [1], 0.0, -0.0, 0, False, 1, True, (0.0,), (-0.0,), operator.add]
+    b.ret(b.call(build_tuple, *items, b.call(max, x, 2), b.call(operator.add, x, 1, kwnames=())))
+    out = lower(verify(ir))(1)
+    assert out[0] is marker and out[1] is items[1]
+    assert repr(out[2:]) == repr((*items[2:], 2, 2))
+
+
+def test_callees_without_their_usual_operands():
+    """Operators with too many operands or keywords are ordinary calls."""
+    ir = IR(Info(name="g", qualname="g", argnames=("x", "name")))
+    b = Builder(ir)
+    b.block.params += [ir.value("x"), ir.value("name")]
+    x, name = ir.args
+    got = b.call(getattr, x, name)
+    default = b.call(getattr, x, "missing", 3)
+    unpacked = b.call(unpack, x, 2)
+    ordered = b.call(sorted, x, True, kwnames=("reverse",))
+    b.ret(b.call(build_tuple, got, default, unpacked, unpacked, ordered))
+    g = lower(verify(ir))
+    assert g([1, 2], "__class__") == (list, 3, (1, 2), (1, 2), [2, 1])
+
+
+def test_wrong_number_of_entry_parameters():
+    ir = IR(Info(name="g", qualname="g", argnames=("x", "y")))
+    b = Builder(ir)
+    b.block.params.append(ir.value("x"))
+    b.ret(None)
+    with pytest.raises(InvalidIR):
+        lower(ir)

@@ -306,7 +306,7 @@ class Lowering:
         assembled = self.asm.assemble()
         names = tuple(self.slots.names)
         return CodeType(
-            len(info.argnames) - info.kwonly - info.varargs - info.varkw,
+            len(self.ir.args) - info.kwonly - info.varargs - info.varkw,
             info.posonly,
             info.kwonly,
             len(names),

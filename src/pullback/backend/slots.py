@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..errors import InvalidIR
 from ..ir import intrinsics
 from ..ir.core import FREECELL, IR, NEWCELL, Block, Const, Op, Slot, Value
 from ..ir.dominators import dominators
@@ -25,7 +26,7 @@ class Slots:
     def __init__(self, ir: IR, held: set[Value]) -> None:
         self.ir, self.held = ir, held
         self.live = liveness(ir)
-        self.names: list[str] = list(ir.info.argnames)
+        self.names: list[str] = argument_names(ir)
         self.of: dict[Value, int] = {}
         self.cells: set[int] = set()
         self._index: dict[str, int] = {n: i for i, n in enumerate(self.names)}
@@ -35,7 +36,7 @@ class Slots:
         self.unbound = may_be_unbound(ir)
         self.checked = checked_names(ir)
         for i, p in enumerate(ir.entry.params):
-            self.of[p] = i if i < len(self.names) else self._choose(p, set(self.of.values()))
+            self.of[p] = i
         for id in dominators(ir).order:
             self._block(ir.blocks[id])
 
@@ -108,6 +109,17 @@ class Slots:
             self._index[name] = len(self.names)
             self.names.append(name)
         return self._index[name]
+
+
+def argument_names(ir: IR) -> list[str]:
+    """Those of the signature, or names made up for a function that is described without any."""
+    names, params = list(ir.info.argnames), ir.entry.params
+    if not names:
+        names = [f"{p.name or 'a'}.{i}" for i, p in enumerate(params)]
+    if len(names) != len(params):
+        what = f"{len(params)} entry parameters for {len(names)} arguments"
+        raise InvalidIR(f"{ir.info.qualname}: {what}")
+    return names
 
 
 class Ends(NamedTuple):
