@@ -1,11 +1,11 @@
-"""Scatter to gather: a loop that adds to several neighbours becomes one that collects from them.
+"""Scatter to gather: a loop that adds to several neighbours becomes one that collects from all.
 
-The reverse of a stencil adds to ``du[i-1]``, ``du[i]``, ``du[i+1]`` in iteration ``i``: each element
-is loaded and stored three times, by iterations that depend on each other, one after the other.
-Turned round, the loop runs over the elements and collects what the neighbouring iterations have
-for each: one load and store an element, no dependence, vector instructions. Where all iterations
-that an element collects from are in range (the interior) nothing is tested; the few elements at
-both ends (the ring) are done apart, with a test for each contribution.
+The reverse of a stencil adds to ``du[i-1]``, ``du[i]``, ``du[i+1]`` in iteration ``i``: each
+element is loaded and stored three times, by iterations that depend on each other, one after the
+other. Turned round, the loop runs over the elements and collects what the neighbouring iterations
+have for each: one load and store an element, no dependence, vector instructions. Where all
+iterations that an element collects from are in range (the interior) nothing is tested; the few
+elements at both ends (the ring) are done apart, with a test for each contribution.
 
 Only the additions move, to loops in front of the old one, which keeps all else it does. That is
 sound if what is added depends on the counter and on memory that the loop has not yet written when
@@ -51,11 +51,12 @@ class Addition:
 @dataclass
 class Scatter:
     """A loop whose ``additions`` can be collected. ``line`` is the body, ``definition`` has its
-    operations by result."""
+    operations by result, ``anywhere`` those of the whole function."""
 
     c: CountedLoop
     line: list[Op]
     definition: dict[Value, Op]
+    anywhere: dict[Value, Op]
     additions: list[Addition] = field(default_factory=list)
 
 
@@ -88,7 +89,8 @@ def scatter(ir: IR, loop: Loop, roots: Roots) -> Scatter | None:
     header, body = ir.blocks[loop.header], ir.blocks[c.latch]
     if len(header.ops) != 1 or not all(map(_known, body.ops)):
         return None
-    s = Scatter(c, body.ops, {op.result: op for op in body.ops})
+    own = {op.result: op for op in body.ops}
+    s = Scatter(c, body.ops, own, {op.result: op for op in ir.ops()})
     s.additions = _of_use(_affine(s, header, _alone(s, ir, roots)))
     return s if s.additions and _reads_agree(s, header, roots) else None
 
@@ -175,7 +177,7 @@ def _of_use(additions: list[Addition]) -> list[Addition]:
     shifts: dict[Any, set[int]] = {}
     for a in additions:
         shifts.setdefault(a.group, set()).add(a.shift)
-    chosen = {g[0] for g, k in shifts.items() if 1 < len(k) and max(k) - min(k) <= SPAN}
+    chosen = {g[0] for g, k in shifts.items() if len(k) > 1 and max(k) - min(k) <= SPAN}
     chosen -= {g[0] for g, k in shifts.items() if max(k) - min(k) > SPAN}
     kept = [a for a in additions if a.load.args[1] in chosen]
     return kept if len(kept) <= PARTS else []
@@ -219,24 +221,35 @@ def _written_before(read: Op, write: Op, first: bool, s: Scatter, header: Block)
 
 
 def linear(x: Operand, s: Scatter) -> Linear | None:
-    """A subscript as a linear form in the counter and what is defined elsewhere."""
+    """A subscript as a linear form in the counter and what is fixed in the loop."""
     if isinstance(x, Const):
         return Linear(constant=x.value) if type(x.value) is int else None
     if not isinstance(x, Value):
         return None
-    op = s.definition.get(x)
-    if op is None:
-        return Linear.of(x)
+    op = s.anywhere.get(x)
+    unknown = None if x in s.definition else Linear.of(x)
+    if op is None or not op.is_call(*ARITHMETIC):
+        return unknown
     parts = [linear(a, s) for a in op.args[1:]]
     if any(p is None for p in parts):
-        return None
+        return unknown
+    form = _combined(op, *parts)  # type: ignore[arg-type]
+    return unknown if form is None else form
+
+
+ARITHMETIC = (operator.add, operator.sub, operator.neg, operator.mul)
+
+
+def _combined(op: Op, x: Linear, y: Linear | None = None) -> Linear | None:
+    if y is None:
+        return -x
     if op.is_call(operator.add):
-        return parts[0] + parts[1]  # type: ignore[operator]
+        return x + y
     if op.is_call(operator.sub):
-        return parts[0] - parts[1]  # type: ignore[operator]
-    if op.is_call(operator.neg):
-        return -parts[0]  # type: ignore[operator]
-    return None
+        return x - y
+    if not x.terms:
+        return y * x.constant
+    return None if y.terms else x * y.constant
 
 
 def slice_of(values: Iterable[Operand], s: Scatter) -> list[Op]:
@@ -348,8 +361,8 @@ class Writer:
         total: Operand | None = None
         for key, things in collected(found).items():
             share: Operand | None = None
-            for shift, x in things:  # type: ignore[misc]
-                share = self.sum(share, self.again(x, env[shift]), t)
+            for shift, part in things:
+                share = self.sum(share, self.again(part, env[shift]), t)
             assert share is not None
             c = self.coefficient(key, t)
             if c != Const(1.0):

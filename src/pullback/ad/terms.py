@@ -7,13 +7,12 @@ once before the loop. Terms with the same coefficient are added before they are 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..ir.builder import Builder
 from ..ir.core import Const, Op, Operand, Value
-from ..passes.scalars import is_a
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,8 @@ class Scale:
         assert isinstance(x, Value)
         return Scale(self.number, tuple(sorted((*self.factors, x), key=lambda v: v.id)))
 
+
+T = TypeVar("T", bound=Hashable)
 
 Term = tuple[Scale, Operand]
 Coefficient = tuple[Scale, ...]
@@ -60,7 +61,7 @@ def terms(
 
 
 def _takes_apart(type: Any) -> bool:
-    return is_a(type, "Float", "Complex") and type.bitwidth in (64, 128)
+    return str(type) in ("float64", "complex128")
 
 
 def _fits(x: Operand, type: Any) -> bool:
@@ -70,15 +71,13 @@ def _fits(x: Operand, type: Any) -> bool:
     return isinstance(x, Value) and x.type == type
 
 
-def collected(
-    found: list[tuple[Scale, Hashable]],
-) -> dict[Coefficient, list[Hashable]]:
+def collected(found: Iterable[tuple[Scale, T]]) -> dict[Coefficient, list[T]]:
     """The things by their coefficients, which are sums of scales."""
-    of: dict[Hashable, dict[tuple[Value, ...], Any]] = {}
+    of: dict[T, dict[tuple[Value, ...], Any]] = {}
     for scale, thing in found:
         sums = of.setdefault(thing, {})
         sums[scale.factors] = sums.get(scale.factors, 0.0) + scale.number
-    out: dict[Coefficient, list[Hashable]] = {}
+    out: dict[Coefficient, list[T]] = {}
     for thing, sums in of.items():
         key = tuple(Scale(n, factors) for factors, n in sums.items())
         out.setdefault(key, []).append(thing)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import lcm
 
-from ..ir.core import IR, Block, Edge, Value
+from ..ir.core import IR, Block, Edge
 from ..ir.edit import clone_blocks
 from ..ir.loops import Loop, loop_forest
 from .lcssa import lcssa
@@ -23,22 +23,24 @@ SIZE = 900  # operations in the unrolled loop at most
 
 def rotate(ir: IR) -> bool:
     """Unroll, inner loops first; whether any was. Loops and exits are left in canonical form."""
-    changed = False
-    done: set[int] = set()
-    if not any(period(ir, loop) > 1 for loop in loop_forest(ir)):
+    if not any(_times(ir, loop) > 1 for loop in loop_forest(ir)):
         return False
     loop_canonical(ir)
+    done: set[int] = set()
     while True:
         lcssa(ir)
         waiting = [x for x in loop_forest(ir).inside_out() if x.header not in done]
-        found = next((x for x in waiting if period(ir, x) > 1), None)
+        found = next((x for x in waiting if _times(ir, x) > 1), None)
         if found is None:
-            return changed
+            return bool(done)
         done.add(found.header)
-        times = period(ir, found)
-        if _size(ir, found) * times <= SIZE:
-            done.update(unroll(ir, found, times))
-            changed = True
+        done.update(unroll(ir, found, _times(ir, found)))
+
+
+def _times(ir: IR, loop: Loop) -> int:
+    """How often to have the body: the period, or 1 if that is too much."""
+    times = period(ir, loop)
+    return times if times * sum(len(ir.blocks[b].ops) + 1 for b in loop.blocks) <= SIZE else 1
 
 
 def period(ir: IR, loop: Loop) -> int:
@@ -50,7 +52,7 @@ def period(ir: IR, loop: Loop) -> int:
     backs = [e for e in ir.blocks[loop.latches[0]].edges if e.target == loop.header]
     if len(backs) != 1:
         return 1
-    source = {
+    source: dict[object, object] = {
         p: _origin(ir, x)
         for p, x in zip(header.params, backs[0].args, strict=True)
         if is_a(p.type, "Array")
@@ -61,11 +63,11 @@ def period(ir: IR, loop: Loop) -> int:
     return turns if turns <= PERIOD else 1
 
 
-def _cycle(p: Value, source: dict[Value, object]) -> int:
+def _cycle(p: object, source: dict[object, object]) -> int:
     """The length of the cycle that ``p`` is on, 1 if it is on none."""
-    x: object = p
+    x = p
     for n in range(1, len(source) + 1):
-        x = source.get(x)  # type: ignore[arg-type]
+        x = source.get(x)
         if x is p:
             return n
         if x is None:
@@ -105,7 +107,3 @@ def unroll(ir: IR, loop: Loop, times: int) -> list[int]:
 def _edge(block: Block, target: int) -> Edge:
     (edge,) = [e for e in block.edges if e.target == target]
     return edge
-
-
-def _size(ir: IR, loop: Loop) -> int:
-    return sum(len(ir.blocks[b].ops) + 1 for b in loop.blocks)
