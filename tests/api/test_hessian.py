@@ -9,6 +9,7 @@ import pytest
 
 import pullback as pb
 from pullback.errors import CotangentMismatch, NonScalarOutput, PullbackError
+from pullback.runtime import prims
 
 from . import NATIVE, PYTHON
 
@@ -214,6 +215,23 @@ def test_a_pullback_of_a_gradient_may_be_called_again():
     back(np.ones(3))
     assert np.array_equal(first[0], back(V)[0])
     assert len(repr(back).splitlines()) <= 3
+
+
+def test_a_copy_of_a_constant_array_beside_one_of_the_argument():
+    """Their handles share the tape; the tangent of the constant's copy is zero, not the copy."""
+
+    def f(x):
+        g, e = np.zeros_like(x), np.zeros_like(x)
+        for i in range(x.size):
+            e[i] = 1.0
+            w, d = prims.own(x), prims.own(e)
+            for j in range(x.size):
+                g[i] += 3 * w[j] * w[j] * d[j]
+            e[i] = 0.0
+        return (g * g).sum()
+
+    x = np.array([1.0, 2.0])
+    assert np.array_equal(hessian(f)(x), np.diag(108 * x * x))
 
 
 def test_native():

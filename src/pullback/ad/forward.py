@@ -231,6 +231,11 @@ class _Forward:
             return
         callee = MAKERS.get(op.callee, op.callee)
         args = [self._array_twin(a) for a in op.args[1:]]
+        if op.is_call(*ALIKE):
+            at = 1 if op.is_call(prims.heap_own) else 0
+            if op.posargs[at] not in self.twin:  # a copy of what does not move
+                callee = prims.heap_zeros_like if at else prims.same_layout_zeros
+                args[at:] = [op.result]
         self.b.append(Op(CALL, self.twin[op.result], (Const(callee), *args), op.attr, op.loc))
 
     def _slot(self, slot: Slot) -> Slot:

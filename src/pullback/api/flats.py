@@ -16,6 +16,7 @@ import numpy as np
 from numba import types
 from numba._dispatcher import compute_fingerprint
 
+from ..ad.tags import resolve
 from ..errors import AliasedArguments, PullbackError, ReadOnlyArgument, UnsupportedArgument
 from ..ir.core import const_key
 from ..rules import registry
@@ -209,7 +210,9 @@ def prepare(target: Target, values: Values) -> Prepared:
         for p in _prepared.get(key, ()):
             if _agrees(p, target.function, values):
                 return p
-        p = Prepared(target, trees, flat(target.function, trees))
+        flattened = flat(target.function, trees)
+        resolve(flattened)
+        p = Prepared(target, trees, flattened)
         _prepared.setdefault(key, []).insert(0, p)
         return p
 

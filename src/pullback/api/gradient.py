@@ -14,6 +14,7 @@ from ..errors import NonScalarOutput
 from ..typing_ import ATuple, AVal
 from .arguments import Argnums, Selection, check_differentiable, select, subtree
 from .flats import Prepared
+from .inner import entered, register
 from .invoke import Results, runner
 from .operator import Call, Operator, Plan, decorator
 from .tree import (
@@ -83,6 +84,10 @@ def _value_and_grad(
     return ValueAndGradient(f, engine, options, argnums=argnums, has_aux=has_aux)
 
 
+register(grad, False)
+register(value_and_grad, True)
+
+
 class Gradient(Operator):
     """What `grad` makes."""
 
@@ -96,6 +101,9 @@ class Gradient(Operator):
         aim = Aim.at(prepared, call, self.settings["argnums"])
         wanted = scalar_output(prepared, prepared.flat.result, self.settings["has_aux"])
         return GradientPlan(self, prepared, aim, wanted)
+
+    def as_body(self, avals: Any) -> Callable[..., Any]:
+        return entered(self.f, self.settings["argnums"], self.settings["has_aux"], self.with_value)
 
     def node(self, prepared: Prepared, call: Call, options: Options) -> Node:
         from .nested import GradientOf

@@ -10,6 +10,7 @@ from ..ad.compile import Options
 from .arguments import Argnums
 from .flats import Prepared
 from .gradient import Aim, scalar_output
+from .inner import refuse
 from .match import match
 from .nested import GradientOf, JacobianOf, Node, refuse_complex
 from .operator import Call, Operator, Plan, decorator
@@ -54,6 +55,10 @@ def _hessian(f: Any, argnums: Argnums, engine: str, options: Any) -> Any:
 
 def _hvp(f: Any, engine: str, options: Any) -> Any:
     return Hvp(f, engine, options)
+
+
+for _operator in (hessian, hvp):
+    refuse(_operator)
 
 
 class Hessian(Operator):

@@ -12,6 +12,7 @@ from ..errors import NotDifferentiable, UnknownOption
 from .arguments import Argnums
 from .flats import Prepared
 from .gradient import Aim
+from .inner import refuse
 from .jvp import Pushforward
 from .nested import JacobianOf, Node, differentiable, jacobian_tree, refuse_complex
 from .operator import Call, Operator, Plan, decorator
@@ -51,6 +52,9 @@ def jacobian(
 
 def _jacobian(f: Any, argnums: Argnums, mode: str, engine: str, options: Any) -> Any:
     return Jacobian(f, engine, options, argnums=argnums, mode=mode)
+
+
+refuse(jacobian)
 
 
 class Jacobian(Operator):

@@ -9,6 +9,7 @@ from ..ad import compile as kernels
 from ..errors import CotangentMismatch
 from .flats import Prepared
 from .gradient import Aim
+from .inner import refuse
 from .invoke import Results, runner
 from .match import match
 from .nested import Node
@@ -37,6 +38,9 @@ def jvp(
     op = JVP(f, engine, options)
     op.plans = shared_plans(f, (JVP, op.resolved))
     return op.push(tuple(primals), kwargs, tuple(tangents))
+
+
+refuse(jvp)
 
 
 class JVP(Operator):

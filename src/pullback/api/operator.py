@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..ad.compile import Options
-from ..errors import UnknownOption
+from ..errors import TypingError, UnknownOption
 from . import flats, options
 from .arguments import Opaque, Target, target_of
 from .flats import Prepared, call_key
@@ -154,6 +154,15 @@ class Operator:
         if isinstance(self.f, Operator):
             return self.f.node(prepared, call, options)
         return Base(prepared, options)
+
+    def as_body(self, avals: Any) -> Callable[..., Any]:
+        """The Python function that stands for the operator in compiled code."""
+        from .inner import HINT
+
+        raise TypingError(
+            f"{self!r} is called inside a function that is compiled",
+            hint=HINT,
+        )
 
     # -- what it looks like --------------------------------------------------------------------
     def describe(self, values: Sequence[Any]) -> str:

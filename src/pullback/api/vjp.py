@@ -17,6 +17,7 @@ import numpy as np
 from ..ad import compile as kernels
 from .flats import Prepared
 from .gradient import Aim, part_of
+from .inner import refuse
 from .invoke import Arena, Results, twin
 from .match import match, shown
 from .nested import Node
@@ -41,6 +42,9 @@ def vjp(
     op = VJP(f, engine, options)
     op.plans = shared_plans(f, (VJP, op.resolved))
     return op(*primals, **kwargs)
+
+
+refuse(vjp)
 
 
 class VJP(Operator):

@@ -194,7 +194,7 @@ def body_for(
 
 
 def has_body(callee: Any) -> bool:
-    """Whether a body is registered, for whatever arguments, or its class makes one (``as_body``)."""
+    """Whether a body is registered for some arguments, or its class makes one (``as_body``)."""
     return _find(_bodies, callee) is not None or hasattr(type(callee), "as_body")
 
 
