@@ -191,6 +191,20 @@ derivative by nature (integers, tests, random draws), *{refused}* are refused wi
 
 `python -m tests.rules.numpy_table docs/numpy.md` makes this page.
 
+What differs from NumPy:
+
+- `reshape` and `ravel` of an array that is not C-contiguous is a copy, even where NumPy finds a view.
+- `broadcast_to`, `broadcast_arrays`, `diagonal` and `sliding_window_view` are copies; NumPy's views
+  may not be written to.
+- `split`, `meshgrid` and their like give tuples instead of lists.
+- A full contraction by `tensordot`, and `where` of three numbers, is a number instead of an array
+  without axes.
+- `partition` sorts. Sums are added one after the other (single precision in double precision), so
+  that their last digits differ from NumPy's pairwise sums.
+- `squeeze` needs `axis`; matrix norms by singular values, decompositions other than Cholesky's and
+  eigenvalues are refused.
+- Only the lower triangle counts in the derivative of `cholesky`: only that is read.
+
 | function | verdict |
 |---|---|
 """
