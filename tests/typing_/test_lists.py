@@ -88,6 +88,17 @@ def nested(x):
     return total
 
 
+@case(X)
+def appended_in_a_nest(x):
+    total = 0.0
+    for i in range(3):
+        row = []
+        for v in x:
+            row.append(v * i + len(row))
+        total += row[-1] + sum(row)
+    return total
+
+
 @case((1.0, 2.0), 3)
 def written_out(t, n):
     a, *b = (*t, n)

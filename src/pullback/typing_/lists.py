@@ -115,15 +115,13 @@ def find(ir: IR, tree: DomTree, made: Op) -> Growth | None:
     if len(appends) != 1:
         return None
     append, item, block, fetch = appends[0]
-    loop = loop_forest(ir).innermost(block.id)
+    forest = loop_forest(ir)
+    loop = forest.innermost(block.id)
     home = ir.where(made.result)[0]
     if loop is None or home.id in loop.blocks:
         return None
     header = ir.blocks[loop.header]
-    if (
-        not isinstance(header.term, ForIter)
-        or loop_forest(ir).innermost(home.id) is not loop.parent
-    ):
+    if not isinstance(header.term, ForIter) or forest.innermost(home.id) is not loop.parent:
         return None
     if not all(tree.dominates(block.id, latch) for latch in loop.latches):
         return None
