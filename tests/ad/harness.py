@@ -10,8 +10,8 @@ import numpy as np
 
 from pullback.ad.build import Built, build
 from pullback.ad.compile import clean, polished, prepared
-from pullback.ad.forward import forward
 from pullback.ad.compile import on_cpython as lower
+from pullback.ad.forward import forward
 from pullback.ir.verify import verify
 from pullback.runtime.tape import Tape
 from pullback.typing_ import Flat, abstract_of, flat
@@ -74,7 +74,9 @@ class Derived:
         grads = []
         for i, a in enumerate(args[:count]):
             if is_active(a):
-                grads.append(scalars.get(i, 0.0) if isinstance(a, float) else shadows.get(i, 0.0 * a))
+                grads.append(
+                    scalars.get(i, 0.0) if isinstance(a, float) else shadows.get(i, 0.0 * a)
+                )
         assert tape.position == tape.base, "the tape is empty after the reverse half"
         return Gradient(out[0] if out else None, grads, args[:count], tape)
 
@@ -86,5 +88,7 @@ def jvp(f: Any, args: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, 
     verify(push.ir)
     given = iter(tangents)
     dots = {i: next(given) for i, a in enumerate(args) if is_active(a)}
-    out = lower(clean(push.ir))(*copy.deepcopy(args), *[copy.deepcopy(dots[i]) for i in push.tangents])
+    out = lower(clean(push.ir))(
+        *copy.deepcopy(args), *[copy.deepcopy(dots[i]) for i in push.tangents]
+    )
     return out[0], out[1]

@@ -64,7 +64,7 @@ class Draw:
                 (3, self.one(SCALARS)), (1, "a"), (1, f"{self.random.uniform(-1, 1):.2f}"),
                 (4, self.element()),
             )  # fmt: skip
-        e = lambda: self.expr(depth - 1)  # noqa: E731
+        e = lambda: self.expr(depth - 1)
         kind = self.pick(
             (3, "leaf"), (3, "+"), (2, "-"), (4, "*"), (2, "/"), (2, "sin"), (2, "tanh"),
             (1, "sqrt"), (1, "dot"), (1, "sum"),
@@ -147,7 +147,9 @@ class Draw:
 
     def _view(self, _: int) -> list[Any]:
         x = self.one(FULL)
-        return [f"{self.one(VIEWS)} = {x}[{self.one(['1:', ':-1', '::2', '::-1', ':', 'n // 2:'])}]"]
+        return [
+            f"{self.one(VIEWS)} = {x}[{self.one(['1:', ':-1', '::2', '::-1', ':', 'n // 2:'])}]"
+        ]
 
     def _alias(self, _: int) -> list[Any]:
         return [f"{self.one(('z', 'w'))} = {self.one(FULL)}"]
@@ -164,7 +166,9 @@ class Draw:
 
     def array(self, depth: int = 2) -> str:
         if depth == 0:
-            return self.pick((4, self.one(FULL)), (1, self.one(SCALARS)), (1, f"{self.one(FULL)}[::-1]"))
+            return self.pick(
+                (4, self.one(FULL)), (1, self.one(SCALARS)), (1, f"{self.one(FULL)}[::-1]")
+            )
         a, b = self.array(depth - 1), self.array(depth - 1)
         return self.pick(
             (3, f"({a} * {b})"), (2, f"({a} + {b})"), (1, f"({a} - {b})"), (1, a),
@@ -177,7 +181,9 @@ class Draw:
                           f"{self.one(FULL)} *= {e}", f"s = s + ({e}).sum()"])]  # fmt: skip
 
     def _matrix(self, _: int) -> list[Any]:
-        return [self.one(["B = A.T", "B = A", f"r = A[{self.index()}]", f"A[{self.index()}] = y * s"])]
+        return [
+            self.one(["B = A.T", "B = A", f"r = A[{self.index()}]", f"A[{self.index()}] = y * s"])
+        ]
 
     def _call(self, _: int) -> list[Any]:
         return [f"{self.one(SCALARS)} = h({self.expr(1)}, {self.one(FULL)}, k % n)"]

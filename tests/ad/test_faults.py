@@ -31,9 +31,7 @@ def test_sound_as_it_is() -> None:
 
 
 def test_a_broken_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = registry.ScalarRule(
-        operator.mul, (lambda y, a, b: b, lambda y, a, b: b), False, None
-    )
+    broken = registry.ScalarRule(operator.mul, (lambda y, a, b: b, lambda y, a, b: b), False, None)
     monkeypatch.setitem(registry._scalar, operator.mul, broken)
     with pytest.raises(AssertionError):
         agree(seidel, X)

@@ -72,8 +72,10 @@ class Activity:
         return x in self.values
 
     def has_shadow(self, x: Operand) -> bool:
-        return isinstance(x, Value) and is_active_array(x.type) and any(
-            r in self.shadowed for r in self.roots[x]
+        return (
+            isinstance(x, Value)
+            and is_active_array(x.type)
+            and any(r in self.shadowed for r in self.roots[x])
         )
 
 
@@ -169,8 +171,9 @@ def _op_flows(op: Op, roots: Roots):
     elif registry.scalar(op.callee) is not None and is_scalar(op.result.type):
         args = op.posargs
         for i in flowing(op):
-            if i < len(args) and isinstance(args[i], Value) and is_scalar(args[i].type):
-                yield args[i], op.result
+            a = args[i] if i < len(args) else None
+            if isinstance(a, Value) and is_scalar(a.type):
+                yield a, op.result
     elif is_outlined(op):
         yield from _everything(op, roots, writes=True)
     else:  # a leaf with an array rule, or one without any rule: an error if it turns out active

@@ -1,4 +1,4 @@
-"""The adjoint of each kind of operation: what it needs to know, and what it adds to which cotangent.
+"""The adjoint of each kind of operation: what it reads, and what it adds to which cotangent.
 
 ``needs(op)`` is asked by the planner, ``emit(op)`` writes the reversed operation; the two must
 agree: a value that is used in ``emit`` and not named by ``needs`` has no source.
@@ -10,7 +10,7 @@ import dis
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,6 +147,28 @@ def check_losses(ir: IR, activity: Activity) -> None:
             raise _lost(op, x)
 
 
+#: what NumPy has that writes to an operand and stays a call
+WRITERS = (np.random.shuffle,)
+
+
+def check_leaves(ir: IR) -> None:
+    """Refuse calls that may write to an array behind our back."""
+    for op in ir.ops():
+        f = op.callee
+        if f is None or is_outlined(op) or not any(is_array(type_of(a)) for a in op.posargs):
+            continue
+        module = getattr(f, "__module__", None) or ""
+        ours = module.startswith("pullback.") or registry.array(f) is not None
+        known = ours or module.split(".")[0] in ("numpy", "builtins", "_operator", "operator")
+        if f in WRITERS or not (known or isinstance(f, np.ufunc) or registry.is_inactive(f)):
+            raise NoDerivativeError(
+                f"{getattr(f, '__qualname__', f)} may write to an array that it is given, and "
+                "nothing is known of what",
+                loc=op.loc,
+                hint="Write the operation in Python, or do it outside of what is differentiated.",
+            )
+
+
 def _lost(op: Op, x: Operand) -> ActivityLost:
     return ActivityLost(
         f"a value that is differentiated is stored in an array of {type_of(x).dtype}, "
@@ -175,7 +197,7 @@ def partials(op: Op, k: int) -> tuple[Callable[..., Any] | None, Callable[..., A
     return rule.partials[k], None
 
 
-@lru_cache(maxsize=None)
+@cache
 def uses(partial: Callable[..., Any]) -> tuple[int, ...]:
     """Which of its parameters a partial reads (0 is the result)."""
     code = partial.__code__

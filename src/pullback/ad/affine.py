@@ -8,6 +8,7 @@ else is not known. (Banerjee's bounds are the special case of one equation and c
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
 from math import gcd
 
 Name = Hashable
@@ -58,7 +59,7 @@ class Linear:
 
 
 def impossible(zero: Iterable[Linear], nonnegative: Iterable[Linear]) -> bool:
-    """Whether no integers make all of ``zero`` 0 and all of ``nonnegative`` at least 0, provably."""
+    """Whether provably no integers make all of ``zero`` 0 and all of ``nonnegative`` >= 0."""
     equations, rest = list(zero), list(nonnegative)
     while equations:
         e = equations.pop()
@@ -72,7 +73,9 @@ def impossible(zero: Iterable[Linear], nonnegative: Iterable[Linear]) -> bool:
         if unit is None:
             rest += [e, -e]
             continue
-        value = (Linear({n: c for n, c in e.terms.items() if n != unit}, e.constant)) * -e.terms[unit]
+        value = (Linear({n: c for n, c in e.terms.items() if n != unit}, e.constant)) * -e.terms[
+            unit
+        ]
         equations = [_substitute(x, unit, value) for x in equations]
         rest = [_substitute(x, unit, value) for x in rest]
     return _eliminate(rest)
@@ -80,7 +83,11 @@ def impossible(zero: Iterable[Linear], nonnegative: Iterable[Linear]) -> bool:
 
 def _substitute(x: Linear, name: Name, value: Linear) -> Linear:
     c = x.terms.get(name, 0)
-    return x if not c else Linear({n: k for n, k in x.terms.items() if n != name}, x.constant) + value * c
+    return (
+        x
+        if not c
+        else Linear({n: k for n, k in x.terms.items() if n != name}, x.constant) + value * c
+    )
 
 
 def _eliminate(system: list[Linear]) -> bool:
@@ -92,11 +99,7 @@ def _eliminate(system: list[Linear]) -> bool:
         if not names:
             return False
 
-        def product(n: Name) -> int:
-            up = sum(x.terms.get(n, 0) > 0 for x in system)
-            return up * sum(x.terms.get(n, 0) < 0 for x in system)
-
-        n = min(names, key=product)
+        n = min(names, key=partial(_product, system=system))
         above = [x for x in system if x.terms.get(n, 0) < 0]
         below = [x for x in system if x.terms.get(n, 0) > 0]
         system = [x for x in system if n not in x.terms]
@@ -104,6 +107,12 @@ def _eliminate(system: list[Linear]) -> bool:
             return False
         system += [a * b.terms[n] + b * -a.terms[n] for a in above for b in below]
         system = _tidy(system)
+
+
+def _product(n: Name, system: list[Linear]) -> int:
+    """How many inequalities eliminating ``n`` makes."""
+    signs = [x.terms.get(n, 0) for x in system]
+    return sum(c > 0 for c in signs) * sum(c < 0 for c in signs)
 
 
 def _tidy(system: list[Linear]) -> list[Linear]:

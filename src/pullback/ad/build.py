@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numba import types
-
 from ..ir.builder import Builder
 from ..ir.core import CALL, IR, Const, Info, Op, Operand, Return, Value
 from ..passes.lcssa import lcssa
@@ -28,8 +26,8 @@ from ..passes.rotate import rotate
 from ..runtime import prims
 from . import kinds
 from .activity import Activity, returned
-from .calls import is_active_call, pair_of
 from .adjoint import Primal, check_losses
+from .calls import is_active_call, pair_of
 from .kinds import is_active_array, is_array, is_scalar, type_of
 from .overlap import decide_copies
 from .plan import Plan, make_plan
@@ -60,8 +58,6 @@ class Built:
     inner: bool = False
 
 
-
-
 def build(
     source: IR,
     active: Sequence[bool],
@@ -72,7 +68,7 @@ def build(
     inner: bool = False,
 ) -> Built:
     """Differentiate ``source`` (flat typed IR, not changed) by its arguments where ``active``;
-    ``wanted`` says which results count (all that can). ``inner``: by the conventions of ``calls``."""
+    ``wanted`` says which results count (all that can). ``inner``: as ``calls`` has it."""
     ir = source.copy()
     if not naive and rotate(ir):
         optimize(ir)
@@ -184,7 +180,12 @@ def _split(
 
 
 def _finish(
-    ir: IR, args: list[Value], results: list[Operand], seeds: list[Value], built: Built, rev: Reverse
+    ir: IR,
+    args: list[Value],
+    results: list[Operand],
+    seeds: list[Value],
+    built: Built,
+    rev: Reverse,
 ) -> list[Operand]:
     """Seeds at the beginning of the reverse half, cotangents at its end."""
     b = rev.b
@@ -198,7 +199,7 @@ def _finish(
         else:
             b.call(prims.accumulate, rev.recover(rev.primal.shadows[r]), seed)
     b.at(rev.last)
-    cotangents = [
+    cotangents: list[Operand] = [
         b.get(rev.slot(args[i])) if args[i] in rev.slots else Const(kinds.zero(args[i].type))
         for i in built.scalars
     ]
@@ -255,7 +256,7 @@ def _typeof(x: Operand) -> Any:
 
 
 def _written(ir: IR, roots: Roots, args: list[Value]) -> list[Value]:
-    hit = set()
+    hit: set[Value] = set()
     for op in ir.ops():
         if op.is_call(prims.store):
             hit |= roots[op.args[1]]

@@ -123,7 +123,7 @@ def pushforward_of(callee: Specialised) -> DerivedCall:
         push = made["pushforward"] = DerivedCall(
             f"{callee.name}_dot", (*callee.params, *moving), (*callee.result, *results)
         )
-        push.takes_tape = tape  # type: ignore[misc]
+        push.takes_tape = tape
         from .compile import prepared
         from .forward import forward
 

@@ -16,6 +16,7 @@ from ..ir.core import IR
 from ..passes.manager import optimize
 from ..rules import registry
 from ..typing_ import Flat, reflat
+from .adjoint import check_leaves
 from .build import Built, build
 from .calls import is_outlined
 from .forward import Pushforward, forward
@@ -137,6 +138,7 @@ def prepared(flat: Flat) -> IR:
     """The function optimised: what is differentiated. Derivatives of optimised code are better."""
     if "prepared" not in flat.__dict__:
         ir = flat.ir.copy()
+        check_leaves(ir)
         optimize(ir)
         decide_copies(ir)
         fuse(ir)

@@ -46,8 +46,8 @@ class Dependence:
         return self._ask(load, store, True) or (now and self._ask(load, store, False))
 
     def out_of_order(self, a: Op, b: Op, first: CountedLoop, second: CountedLoop) -> bool:
-        """Whether ``b`` in an iteration of the second loop may meet what ``a`` touches in a later one
-        of the first: what forbids to run the two loops as one."""
+        """Whether ``b`` in an iteration of the second loop may meet what ``a`` touches in a later
+        one of the first: what forbids to run the two loops as one."""
         if not self._comparable(a.args[1], b.args[1]):
             return True
         pair = Pair(self, a, b)
@@ -103,9 +103,7 @@ class Pair:
         a, b = subscripts(self.load), subscripts(self.store)
         if len(a) != len(b):
             return False
-        equal = [
-            self.linear(x, LOAD) - self.linear(y, STORE) for x, y in zip(a, b, strict=True)
-        ]
+        equal = [self.linear(x, LOAD) - self.linear(y, STORE) for x, y in zip(a, b, strict=True)]
         for side in (LOAD, STORE):
             for loop in self.around[side]:
                 self.bounds(loop, side)

@@ -38,8 +38,8 @@ from ..rules import registry
 from ..runtime import prims
 from . import kinds
 from .activity import Activity, flowing, returned
-from .calls import is_outlined, pushforward_of
 from .adjoint import no_rule, partials, uses
+from .calls import is_outlined, pushforward_of
 from .kinds import is_array, is_scalar, type_of
 from .roots import Roots, is_view
 
@@ -70,8 +70,8 @@ class Pushforward:
 
 
 def forward(source: IR, active: Sequence[bool], tapes: Sequence[Value] = ()) -> Pushforward:
-    """The pushforward of ``source`` (flat typed IR, not changed) by its ``active`` arguments, and by
-    its ``tapes`` if it has any."""
+    """The pushforward of ``source`` (flat typed IR, not changed) by its ``active`` arguments, and
+    by its ``tapes`` if it has any."""
     ir, env = source.copy_with_map()
     return _Forward(ir, active, [env[t] for t in tapes]).run()
 
@@ -248,18 +248,19 @@ class _Forward:
                 self.b.append(Op(CALL, self.twin[op.result], args, None, op.loc))
         elif op.is_call(prims.store):
             x, v, *idx = op.args[1:]
-            if x in self.twin:  # type: ignore[operator]
+            if x in self.twin:
                 element = type_of(x).dtype
                 self.b.call(prims.store, self.twin[x], self.tangent(v, element), *idx)  # type: ignore[index]
         elif op.is_call(prims.record):
             self._record(op)
         else:
             dst, src = op.args[1:]
-            if dst in self.twin:  # type: ignore[operator]
-                if src in self.twin:  # type: ignore[operator]
+            if dst in self.twin:
+                if src in self.twin:
                     self.b.call(op.callee, self.twin[dst], self.twin[src])  # type: ignore[index]
                 elif op.is_call(prims.assign):
-                    self.b.call(op.callee, self.twin[dst], self.b.call(prims.same_layout_zeros, src))  # type: ignore[index]
+                    zeros = self.b.call(prims.same_layout_zeros, src)
+                    self.b.call(op.callee, self.twin[dst], zeros)  # type: ignore[index]
 
     def _record(self, op: Op) -> None:
         args = (op.fn, *(self._array_twin(a) for a in op.args[1:]))
@@ -269,7 +270,7 @@ class _Forward:
         if op.is_call(prims.poke):
             address, offset, v = op.args[1:]
             if is_array(type_of(v)):
-                if v in self.twin:  # type: ignore[operator]
+                if v in self.twin:
                     self.b.call(prims.poke, self.twin[address], offset, self.twin[v])  # type: ignore[index]
             elif is_scalar(type_of(v)):
                 self.b.call(prims.poke, self.twin[address], offset, self.tangent(v))  # type: ignore[index]
@@ -294,9 +295,7 @@ class _Forward:
         args: list[Operand] = []
         for x in op.posargs:
             args += [x, self.twin[x] if isinstance(x, Value) and x in self.twin else Const(None)]
-        self.b.append(
-            Op(CALL, self.twin[y], (Const(rule.forward), y, *args), None, op.loc)
-        )
+        self.b.append(Op(CALL, self.twin[y], (Const(rule.forward), y, *args), None, op.loc))
 
     def _terms(self, op: Op):
         rule = registry.scalar(op.callee)
@@ -317,8 +316,10 @@ class _Forward:
             constant = partial(*[None] * partial.__code__.co_argcount)
             if constant == 1:
                 return t
-            return self.b.call(operator.neg, t) if constant == -1 else self.b.call(
-                operator.mul, t, constant
+            return (
+                self.b.call(operator.neg, t)
+                if constant == -1
+                else self.b.call(operator.mul, t, constant)
             )
         operands = (op.result, *op.posargs)
         args = [x if i in used else Const(None) for i, x in enumerate(operands)]
@@ -375,7 +376,7 @@ def _typeof(x: Operand) -> Any:
 
 
 def _addresses(ir: IR) -> tuple[set[Value], set[Slot]]:
-    """The integers that are addresses on a tape: made by record and unrecord, and offsets of them."""
+    """The integers that are addresses on a tape: from record and unrecord, and offsets of them."""
     found: set[Value] = set()
     slots: set[Slot] = set()
     changed = True
@@ -383,9 +384,9 @@ def _addresses(ir: IR) -> tuple[set[Value], set[Slot]]:
         before = len(found) + len(slots)
         for b in ir:
             for op in b.ops:
-                if op.is_call(prims.record, prims.unrecord):
-                    found.add(op.result)
-                elif op.is_call(operator.add) and any(a in found for a in op.args[1:]):
+                if op.is_call(prims.record, prims.unrecord) or (
+                    op.is_call(operator.add) and any(a in found for a in op.args[1:])
+                ):
                     found.add(op.result)
                 elif op.kind == SLOTSET and op.args[0] in found:
                     slots.add(op.attr)

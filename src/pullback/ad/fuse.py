@@ -103,16 +103,17 @@ class Candidate:
             for op in block.ops:
                 if not _movable(op) or any(x in late for x in op.args):
                     return False
-            if isinstance(block.term, Jump) and block is self.between[-1]:
-                if any(x in late for x in block.term.edge.args):
-                    return False
+        if any(x in late for x in _only_edge(self.between[-1]).args):
+            return False
         return not any(self._reads(self.ir.blocks[b], late) for b in self.second.loop.blocks)
 
     @staticmethod
     def _reads(block: Block, late: set[Value]) -> bool:
         if any(x in late for op in block.ops for x in op.args):
             return True
-        return any(x in late for x in (*block.term.operands, *(a for e in block.edges for a in e.args)))
+        return any(
+            x in late for x in (*block.term.operands, *(a for e in block.edges for a in e.args))
+        )
 
     # -- memory --------------------------------------------------------------------------------
     def _order_free(self) -> bool:
@@ -248,5 +249,3 @@ def drop_dead_arrays(ir: IR) -> None:
             for op in block.ops
             if op.result not in dead and not (op.is_call(prims.store) and op.args[1] in dead)
         ]
-
-

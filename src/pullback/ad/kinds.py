@@ -8,7 +8,6 @@ from numba import types
 
 from ..ir.core import Operand, Value
 
-
 TAPE = types.int64  # a tape is the address of its memory
 
 

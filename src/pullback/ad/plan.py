@@ -30,7 +30,7 @@ from ..rules import registry
 from ..runtime import prims
 from .adjoint import Primal, needs
 from .dependence import Dependence
-from .kinds import is_array
+from .kinds import is_array, type_of
 from .roots import Root, Roots, is_view
 from .structure import Structure
 
@@ -133,7 +133,8 @@ def _save(ir: IR, primal: Primal, stores: Collection[Op]) -> None:
         for op in b.ops:
             if op in stores and op not in primal.saved:
                 x, _, *idx = op.args[1:]
-                old = ir.call(prims.load, x, *idx, name="old", type=x.type.dtype, loc=op.loc)
+                element = type_of(x).dtype
+                old = ir.call(prims.load, x, *idx, name="old", type=element, loc=op.loc)
                 primal.saved[op] = old.result
                 ops.append(old)
             ops.append(op)
@@ -145,9 +146,9 @@ def _effects(ir: IR, plan: Plan) -> None:
     for b in ir:
         if b.id not in plan.structure.returning:
             continue
-        if any(plan.primal.reversed(op) for op in b.ops):
-            plan.effective.add(b.id)
-        elif any(plan.primal.activity.active(p) and not is_array(p.type) for p in b.params):
+        if any(plan.primal.reversed(op) for op in b.ops) or any(
+            plan.primal.activity.active(p) and not is_array(p.type) for p in b.params
+        ):
             plan.effective.add(b.id)
 
 
@@ -225,9 +226,7 @@ def _intp():
 
 
 # -- saves -----------------------------------------------------------------------------------------
-def choose_saves(
-    ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool
-) -> Collection[Op]:
+def choose_saves(ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool) -> Collection[Op]:
     """The stores to save: those that reads of the reverse half would miss.
 
     Arrays read as a whole (by a matrix product, say) leave no choice. For the others, root by root:
@@ -499,9 +498,6 @@ class Chooser:
         budget = [12]
         return sum(self._price(x, budget) for x in operands) < self._taped(v)
 
-    def _induction(self, v: Value) -> bool:
-        return v in self.inductions and (self.trial or self.inductions[v] in self.plan.counter)
-
 
 EXPENSIVE_MODULES = ("math", "cmath", "numpy")
 
@@ -519,9 +515,7 @@ def cheap(op: Op) -> bool:
         return f is not operator.pow or isinstance(op.args[2], Const)
     if registry.scalar(f) is None:
         return True
-    return getattr(f, "__module__", None) not in EXPENSIVE_MODULES and not isinstance(
-        f, _ufunc()
-    )
+    return getattr(f, "__module__", None) not in EXPENSIVE_MODULES and not isinstance(f, _ufunc())
 
 
 def _ufunc() -> type:

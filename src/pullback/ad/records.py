@@ -12,11 +12,10 @@ import operator
 from dataclasses import dataclass, field
 
 from ..ir.builder import Builder
-from ..ir.core import IR, SLOTSET, Block, Const, Op, Operand, Slot, Value
+from ..ir.core import IR, SLOTSET, Block, Op, Operand, Slot, Value
 from ..ir.loops import Loop
 from ..runtime import prims
-from .kinds import is_array
-from .plan import Plan, Source
+from .plan import Plan
 
 
 @dataclass
@@ -122,10 +121,14 @@ class Records:
     def _columns(self, loop: Loop, layout: Layout) -> None:
         s = self.plan.structure
         c = self.plan.counted[loop]
-        b = Builder(self.ir, self.ir.blocks[s.preheader(loop)], c and self.ir.blocks[loop.header].term.loc)
+        b = Builder(
+            self.ir, self.ir.blocks[s.preheader(loop)], self.ir.blocks[loop.header].term.loc
+        )
         trips = trip_count(b, c.start, c.stop, c.step)
         base = b.call(
-            prims.record, self.tape, b.call(operator.mul, trips, layout.nbytes, type=_intp()),
+            prims.record,
+            self.tape,
+            b.call(operator.mul, trips, layout.nbytes, type=_intp()),
             type=_intp(),
         )
         starts = column_starts(b, base, trips, layout)

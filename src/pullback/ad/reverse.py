@@ -20,7 +20,7 @@ from ..ir.core import CALL, IR, Block, Const, Op, Operand, Slot, Undef, Value
 from ..ir.loops import Loop
 from ..runtime import prims
 from . import adjoint, kinds
-from .kinds import is_array, is_scalar
+from .kinds import is_scalar
 from .plan import Plan, Source
 from .records import Records, column_starts, place, trip_count
 
@@ -59,10 +59,7 @@ class Reverse:
         self.inductions = {c.var: loop for loop, c in plan.counted.items()}
         self.counters = {n: loop for loop, n in plan.counter.items()}
         self.formulas = {
-            t: c
-            for (_, h), t in plan.trips.items()
-            for c in plan.counted.values()
-            if c.header == h
+            t: c for (_, h), t in plan.trips.items() for c in plan.counted.values() if c.header == h
         }
         self.first = out.block()
         self.b = Builder(out, self.first)
@@ -252,7 +249,9 @@ class Reverse:
                 p = forward.params[k]
                 self.add(arg, self.project(d, p.type, kinds.type_of(arg)))
 
-    def _edge_block(self, pred: int, forward: Block, bars: list[tuple[int, Operand | None]]) -> Block:
+    def _edge_block(
+        self, pred: int, forward: Block, bars: list[tuple[int, Operand | None]]
+    ) -> Block:
         here, block = self.b.block, self.out.block()
         self.b.at(block)
         self._edge(pred, forward, bars)

@@ -93,9 +93,7 @@ class Roots:
         self._solve(flows, into)
         self.whole = self._whole(ir, flows)
 
-    def _solve(
-        self, flows: dict[Value, list[Value | Slot]], into: dict[Slot, list[Value]]
-    ) -> None:
+    def _solve(self, flows: dict[Value, list[Value | Slot]], into: dict[Slot, list[Value]]) -> None:
         changed = True
         while changed:
             changed = False
@@ -105,7 +103,10 @@ class Roots:
                     self.slots[slot], changed = new, True
             for v, sources in flows.items():
                 new = self[v].union(
-                    *(self.slots.get(s, frozenset()) if isinstance(s, Slot) else self[s] for s in sources)
+                    *(
+                        self.slots.get(s, frozenset()) if isinstance(s, Slot) else self[s]
+                        for s in sources
+                    )
                 )
                 if new != self[v]:
                     self.of[v], changed = new, True

@@ -27,7 +27,7 @@ from ..ir.core import (
 from ..runtime import prims
 from .activity import Activity
 from .calls import Pair, is_outlined
-from .kinds import is_active_array, is_array
+from .kinds import is_active_array
 from .roots import base, is_view
 
 ON_HEAP = {
@@ -58,9 +58,8 @@ class Shadows:
             self._params(b)
         for b in blocks:
             for op in b.ops:
-                if is_array(op.result.type) and activity.has_shadow(op.result):
-                    if op.result not in self.of:
-                        self.of[op.result] = self._twin(op.result)
+                if op.result not in self.of and activity.has_shadow(op.result):
+                    self.of[op.result] = self._twin(op.result)
         for b in blocks:
             self._block(b)
 
@@ -98,9 +97,7 @@ class Shadows:
         b.ops = ops
         for edge in b.edges:
             params = self.ir.blocks[edge.target].params
-            extra = [
-                self._pair(a) for p, a in zip(params, edge.args) if p in self.of
-            ]
+            extra = [self._pair(a) for p, a in zip(params, edge.args) if p in self.of]
             edge.args += tuple(extra)
         if b is not self.ir.entry:
             b.params += [self.of[p] for p in b.params if p in self.of]

@@ -43,9 +43,9 @@ def split_edge(ir: IR, block: Block, edge: Edge) -> Block:
 
 def _one_return(ir: IR) -> None:
     """Join the returns: each packs the same number of leaves, which become block parameters."""
-    from .activity import returned
+    from ..ir.core import CALL, Const, Op
     from ..runtime import prims
-    from ..ir.core import Op, CALL, Const
+    from .activity import returned
 
     returns = [b for b in ir if isinstance(b.term, Return)]
     if len(returns) < 2:
@@ -76,7 +76,12 @@ def _canonical_loop(ir: IR, loop: Loop) -> bool:
     """Give the loop one preheader and one latch that only jump; whether anything had to change."""
     changed = False
     latches = set(loop.latches)
-    inside = [(ir.blocks[b], e) for b in loop.latches for e in ir.blocks[b].edges if e.target == loop.header]
+    inside = [
+        (ir.blocks[b], e)
+        for b in loop.latches
+        for e in ir.blocks[b].edges
+        if e.target == loop.header
+    ]
     outside = [
         (ir.blocks[p], e)
         for p in dict.fromkeys(ir.predecessors()[loop.header])
@@ -129,9 +134,7 @@ class Structure:
         for b in ir:
             if len(self.preds[b.id]) == 1:
                 p = self.preds[b.id][0]
-                left = [
-                    loop for loop in self.around(p) if b.id not in loop.blocks
-                ]
+                left = [loop for loop in self.around(p) if b.id not in loop.blocks]
                 if left:
                     self.landing[b.id] = (p, left)
 
@@ -185,4 +188,3 @@ class Structure:
                     stack += self.ir.blocks[b].successors
             self._reach[key] = frozenset(seen)
         return self._reach[key]
-
