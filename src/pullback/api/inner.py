@@ -80,10 +80,9 @@ def _makes_operator(made: Config) -> Callable[..., Any]:
 
 def entered(f: Any, argnums: Any, has_aux: bool, with_value: bool) -> Callable[..., Any]:
     """The function that stands for the operator object of ``f``."""
-    scope = {"f": f, "derive": _derive(config(argnums, has_aux, with_value))}
-    exec(
-        "def operator(*args):\n    return derive(f, *args)\n", scope | {"__name__": __name__}, scope
-    )
+    derive = _derive(config(argnums, has_aux, with_value))
+    scope: dict[str, Any] = {"f": f, "derive": derive, "__name__": __name__}
+    exec("def operator(*args):\n    return derive(f, *args)\n", scope)
     return scope["operator"]
 
 

@@ -85,7 +85,7 @@ class Operator:
         f = self.f
         self.target: Target | Opaque = f.target if isinstance(f, Operator) else target_of(f)
         self.function = getattr(self.target, "function", None)
-        self.py = getattr(self.target, "py", None)
+        self.py: Any = getattr(self.target, "py", None)
         self.code = getattr(self.target, "code", None)
         self.plain = getattr(self.target, "plain", -1)
 
