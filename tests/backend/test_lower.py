@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import operator
+import sys
 import traceback
 import types
 
@@ -107,6 +108,14 @@ def test_attributes_and_kwdefaults_are_kept():
     g = lower(lift(f))
     assert g.note == "kept" and g(1) == 4
     assert g.__kwdefaults__ == {"k": 3} and g.__kwdefaults__ is not f.__kwdefaults__
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters are syntax since 3.12")
+def test_type_parameters_are_kept():
+    namespace = {}
+    exec("def f[T](x: T) -> T: return x", namespace)
+    g = lower(lift(namespace["f"]))
+    assert g.__type_params__ == namespace["f"].__type_params__ and g(3) == 3
 
 
 def test_generator_is_closed_when_its_loop_is_left():

@@ -66,7 +66,7 @@ def lower(ir: IR, *, portable: bool = False) -> FunctionType:
     f.__qualname__, f.__module__, f.__doc__ = info.qualname, info.module, info.doc
     f.__dict__.update(info.attributes)
     if info.type_params:
-        f.__type_params__ = info.type_params
+        f.__type_params__ = info.type_params  # type: ignore[attr-defined]
     return f
 
 
