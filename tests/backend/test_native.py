@@ -394,7 +394,7 @@ def test_the_cut_notes_how_much_was_on_the_tape():
 
     w = Writer(("tape", I8), ("n", I8))
     tape, n = w.params
-    i, close = w.loop(n)
+    _, close = w.loop(n)
     w(prims.record, tape, 8)
     close()
     w.op(CUT)

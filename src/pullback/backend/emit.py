@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from numba import typeof, types
+from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 
@@ -45,11 +45,13 @@ from ..runtime.native_core import (
     VIEWS,
     Frame,
     arr_of,
+    operand_type,
     plain,
     specialise,
+    value_type,
 )
 from .ownership import Ownership
-from .sites import new_site, primitive_raiser, recipes
+from .sites import Sites
 
 Typed = tuple[Any, Any]  # a Numba type and an LLVM value of it
 
@@ -61,10 +63,6 @@ CONVERSIONS = {
 }
 NUMBA_NAMES = {operator.abs: builtins.abs, builtins.pow: operator.pow}
 _signatures: dict[Any, Any] = {}
-
-
-def value_type(v: Value) -> Any:
-    return types.none if v.type is None else plain(v.type)
 
 
 def is_view(op: Op) -> bool:
@@ -87,6 +85,7 @@ class Body:
         frame: Any,
         args: Sequence[Any],
         restype: Any,
+        sites: Sites,
         call: Callable[..., Typed],
     ) -> None:
         self.ir, self.cx, self.b, self.frame, self.restype = ir, cx, builder, frame, restype
@@ -94,8 +93,7 @@ class Body:
         self.env: dict[Value, Typed] = {}
         for p, a in zip(ir.args, args, strict=True):
             self.env[p] = (types.int64, frame) if a is None else (value_type(p), a)
-        self.recipes = recipes(ir)
-        self.skipped = {op for r in self.recipes.values() for op in r.ops}
+        self.sites = sites
         self.ownership = Ownership(ir, self.holds, is_view)
         self.alive: set[Value] = set()
         self.slots: dict[Slot, Any] = {}
@@ -140,7 +138,7 @@ class Body:
             self.decref(p)
         before = self.ownership.before(block)
         for k, op in enumerate(block.ops):
-            if op in self.skipped:
+            if op in self.sites.unread:
                 continue
             self.alive = before[k]
             self.op(op)
@@ -172,10 +170,8 @@ class Body:
         elif isinstance(term, Return):
             self._return(term)
         elif isinstance(term, Raise):
-            recipe = self.recipes[term]
-            operands = [self.operand(x) for x in recipe.operands]
-            site = new_site(recipe.raiser, [t for t, _ in operands], term.loc)
-            self.failing(site, operands).fail()
+            operands = [self.operand(x) for x in self.sites.recipes[term].operands]
+            self.failing(self.sites.number[term], operands).fail()
         else:
             raise InvalidIR(f"no machine code for the terminator {term}", loc=term.loc)
 
@@ -209,12 +205,11 @@ class Body:
     def operand(self, x: Operand, expected: Any = None) -> Typed:
         if isinstance(x, Value):
             return self.env[x]
-        if isinstance(x, Undef):
-            kind = plain(next(t for t in (x.type, expected, types.none) if t is not None))
-            return kind, self.cx.get_constant_null(kind)
-        kind = types.none if x.value is None else plain(typeof(x.value))
+        kind = operand_type(x, expected)
         if kind is types.none:
             return kind, self.cx.get_dummy_value()
+        if isinstance(x, Undef):
+            return kind, self.cx.get_constant_null(kind)
         return kind, self.cx.get_constant_generic(self.b, kind, x.value)
 
     def as_type(self, typed: Typed, to: Any) -> Any:
@@ -290,8 +285,8 @@ class Body:
         values = [self.as_type(x, t) for x, t in zip(typed, sig.args, strict=True)]
         cx = self.cx
         if made.fails:
-            site = new_site(primitive_raiser(op, made.kept), sig.args, op.loc)
-            cx = self.failing(site, list(zip(sig.args, values, strict=True)))
+            operands = list(zip(sig.args, values, strict=True))
+            cx = self.failing(self.sites.number[op], operands)
         return sig.return_type, made.codegen(cx, self.b, sig, values)
 
     def failing(self, site: int, operands: Sequence[Typed]) -> Frame:

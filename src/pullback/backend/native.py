@@ -7,9 +7,10 @@ compiler: everything that this would find out is known already, which halves the
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
+import secrets
+from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from llvmlite import ir as ll
 from numba import types
@@ -24,11 +25,21 @@ from numba.core.utils import _dynamic_modname
 from ..ir.core import IR, Return
 from ..runtime import native_prims  # noqa: F401  (registers the primitives' machine code)
 from ..runtime.memory import Memory, checkout, give_back
-from ..runtime.native_core import plain
-from .emit import Body, Typed, value_type
-from .sites import TAKES_TAPE, failure, raise_at
+from ..runtime.native_core import plain, value_type
+from . import cache
+from .emit import Body, Typed
+from .fingerprint import fingerprint
+from .sites import TAKES_TAPE, Sites, raise_at
 
-_units = itertools.count(1)
+
+class Machine:
+    """Machine code in memory: the entry that CPython calls, and what keeps it there."""
+
+    def __init__(self, entry: Any, library: Any, desc: FunctionDescriptor) -> None:
+        self.entry, self.library, self.desc = entry, library, desc
+
+
+_machines: WeakValueDictionary[str, Machine] = WeakValueDictionary()
 
 
 class Compiled:
@@ -37,8 +48,10 @@ class Compiled:
     The arguments must have the types ``argtypes``: what holds of rank and layout is not checked.
     ``run`` is the same on memory that the caller keeps."""
 
-    def __init__(self, entry: Any, library: Any, sig: tuple[Any, ...], name: str) -> None:
-        self.entry, self.library, self.argtypes, self.__name__ = entry, library, sig, name
+    def __init__(self, machine: Machine, sites: Sites, name: str) -> None:
+        self.machine, self.sites, self.__name__ = machine, sites, name
+        self.entry = machine.entry
+        self.argtypes = machine.desc.argtypes[1:]
 
     def __call__(self, *args: Any) -> Any:
         memory = checkout()
@@ -54,11 +67,11 @@ class Compiled:
         except SystemError:
             if not memory.failed:
                 raise
-        raise_at(*failure(memory))
+        raise_at(*self.sites.failure(memory))
 
     def asm(self) -> str:
-        """The machine code, for reading."""
-        return str(self.library.get_asm_str())
+        """The machine code, for reading (not there if it was loaded from disk)."""
+        return str(self.machine.library.get_asm_str())
 
     def __repr__(self) -> str:
         return f"<compiled {self.__name__}({', '.join(map(str, self.argtypes))})>"
@@ -68,7 +81,8 @@ def compile_native(ir: IR, options: Mapping[str, Any] | None = None) -> Compiled
     """Compile ``ir``, whose parameters have types; the tape, if it takes one, is the first of them.
 
     Options: ``fastmath`` (bool or a set of LLVM's flags), ``noalias`` (the arrays do not overlap),
-    ``nogil`` (default True). TypingError if an operation has no machine code for its types."""
+    ``nogil`` (default True), ``cache`` (look on disk, and leave the code there; default False).
+    TypingError if an operation has no machine code for its types."""
     options = options or {}
     flags = compiler.Flags()
     flags.nrt = True
@@ -78,7 +92,8 @@ def compile_native(ir: IR, options: Mapping[str, Any] | None = None) -> Compiled
         cpu_target.typing_context.refresh()
         cx = compiler._make_subtarget(cpu_target.target_context, flags)
         cx.refresh()
-        return Unit(cx, ir, options).compile()
+        unit = Unit(cx, ir, options)
+        return Compiled(unit.machine(), unit.sites, ir.info.name)
 
 
 def tape_of(ir: IR) -> Any:
@@ -99,22 +114,61 @@ def result_type(ir: IR) -> Any:
     return types.none
 
 
+def callees_of(ir: IR) -> dict[Any, int]:
+    """The functions that ``ir`` calls, directly or not, each with its position in the unit; ``ir``
+    itself is at 0."""
+    found: dict[Any, int] = {}
+    waiting = [ir]
+    while waiting:
+        for op in waiting.pop(0).ops():
+            if hasattr(op.callee, "flat") and op.callee not in found:
+                found[op.callee] = len(found) + 1
+                waiting.append(op.callee.flat.ir)
+    return found
+
+
 class Unit:
     """An LLVM module: the function and those it calls, each with the frame as first argument."""
 
     def __init__(self, cx: Any, ir: IR, options: Mapping[str, Any]) -> None:
-        self.ir, self.options = ir, options
-        self.number = next(_units)
-        self.main = self.describe(ir, options.get("noalias", False))
-        self.env = Environment.from_fndesc(self.main)
-        self.cx = cx.subtarget(environment=self.env, fndesc=self.main)
-        self.library = cx.codegen().create_library(ir.info.qualname)
-        self.library.enable_object_caching()
-        self.module = self.cx.create_module(ir.info.name)
-        self.functions: dict[Any, tuple[Any, FunctionDescriptor]] = {}
-        self.waiting: list[tuple[Any, FunctionDescriptor, IR]] = []
+        self.cx, self.options = cx, options
+        self.callees = callees_of(ir)
+        self.functions: Sequence[IR] = [ir, *(c.flat.ir for c in self.callees)]
+        self.sites = Sites(self.functions, cx.typing_context)
+        magic = map(str, (*cx.codegen().magic_tuple(), *cache.versions(), sorted(options.items())))
+        self.key = fingerprint(self.functions, self.callees, self.sites, magic)
+        self.number = (self.key or secrets.token_hex(16))[:32]  # symbols must differ in all units
 
-    def describe(self, ir: IR, noalias: bool = False) -> FunctionDescriptor:
+    # -- finding -------------------------------------------------------------------------------
+    def machine(self) -> Machine:
+        """The machine code: in memory already, on disk, or compiled."""
+        if self.key is None:
+            return self.compile()
+        found = _machines.get(self.key) or self.loaded() or self.compiled()
+        _machines[self.key] = found
+        return found
+
+    def loaded(self) -> Machine | None:
+        if not self.options.get("cache") or self.key is None:
+            return None
+        content = cache.load(self.key)
+        if content is None:
+            return None
+        state, desc = content
+        library = self.cx.codegen().unserialize_library(state)
+        env = Environment.from_fndesc(desc)
+        return Machine(self.cx.get_executable(library, desc, env), library, desc)
+
+    def compiled(self) -> Machine:
+        made = self.compile()
+        if self.options.get("cache") and self.key and not made.library.has_dynamic_globals:
+            cache.save(self.key, (made.library.serialize_using_object_code(), made.desc))
+        return made
+
+    # -- compiling -----------------------------------------------------------------------------
+    def describe(self, k: int) -> FunctionDescriptor:
+        """The descriptor of the function at position ``k``."""
+        ir = self.functions[k]
         params = [p for p in ir.args if p is not tape_of(ir)]
         return FunctionDescriptor(
             native=True,
@@ -128,46 +182,51 @@ class Unit:
             args=["frame", *(f"a{k}" for k in range(len(params)))],
             kws=(),
             argtypes=(types.int64, *map(value_type, params)),
-            noalias=noalias,
+            noalias=k == 0 and self.options.get("noalias", False),
             global_dict={"__name__": _dynamic_modname},
-            uid=next(_units),
+            uid=f"{self.number}x{k}",
         )
 
-    def compile(self) -> Compiled:
-        with self.cx.push_code_library(self.library):
-            function = self.cx.declare_function(self.module, self.main)
-            helper = self.emit(function, self.main, self.ir)
-            while self.waiting:
-                self.emit(*self.waiting.pop())
-            self.cx.post_lowering(self.module, self.library)
-            self.library.add_ir_module(self.module)
-            self.cx.create_cpython_wrapper(
-                self.library, self.main, self.env, helper, self.options.get("nogil", True)
-            )
-            entry = self.cx.get_executable(self.library, self.main, self.env)
-        return Compiled(entry, self.library, self.main.argtypes[1:], self.ir.info.name)
+    def compile(self) -> Machine:
+        main = self.describe(0)
+        env = Environment.from_fndesc(main)
+        cx = self.cx = self.cx.subtarget(environment=env, fndesc=main)
+        library = cx.codegen().create_library(main.qualname)
+        library.enable_object_caching()
+        module = cx.create_module(main.qualname)
+        with cx.push_code_library(library):
+            self.declared = [self.declare(module, k) for k in range(len(self.functions))]
+            helpers = [self.emit(k) for k in range(len(self.functions))]
+            cx.post_lowering(module, library)
+            library.add_ir_module(module)
+            nogil = self.options.get("nogil", True)
+            cx.create_cpython_wrapper(library, main, env, helpers[0], nogil)
+            entry = cx.get_executable(library, main, env)
+        return Machine(entry, library, main)
 
-    def emit(self, function: Any, desc: FunctionDescriptor, ir: IR) -> Any:
-        """Emit the body of ``ir``; returns Numba's call helper."""
+    def declare(self, module: Any, k: int) -> tuple[Any, FunctionDescriptor]:
+        desc = self.describe(k)
+        function = self.cx.declare_function(module, desc)
+        if k:
+            function.linkage = "internal"
+        return function, desc
+
+    def emit(self, k: int) -> Any:
+        """Emit the body of a function; returns Numba's call helper."""
+        ir, (function, desc) = self.functions[k], self.declared[k]
         builder = ll.IRBuilder(function.append_basic_block("entry"))
         helper = self.cx.call_conv.init_call_helper(builder)
         frame, *values = self.cx.call_conv.decode_arguments(builder, desc.argtypes, function)
         tape, rest = tape_of(ir), iter(values)
         args = [None if p is tape else next(rest) for p in ir.args]
-        Body(ir, self.cx, builder, frame, args, desc.restype, self.call).emit()
+        Body(ir, self.cx, builder, frame, args, desc.restype, self.sites, self.call).emit()
         return helper
 
     def call(self, body: Body, callee: Any, typed: list[Typed]) -> Typed:
-        """Call another function of the unit, which is emitted later."""
-        if callee not in self.functions:
-            ir = callee.flat.ir
-            desc = self.describe(ir)
-            function = self.cx.declare_function(self.module, desc)
-            function.linkage = "internal"
-            self.functions[callee] = function, desc
-            self.waiting.append((function, desc, ir))
-        function, desc = self.functions[callee]
-        if tape_of(callee.flat.ir) is not None:
+        """Call another function of the unit."""
+        k = self.callees[callee]
+        function, desc = self.declared[k]
+        if tape_of(self.functions[k]) is not None:
             typed = typed[1:]
         args = [body.as_type(x, t) for x, t in zip(typed, desc.argtypes[1:], strict=True)]
         b = body.b

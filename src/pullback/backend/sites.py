@@ -7,9 +7,8 @@ recipe of the exception of a ``raise`` statement) and the user's file and line.
 
 from __future__ import annotations
 
-import itertools
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -20,6 +19,7 @@ from ..errors import TypingError
 from ..ir.core import IR, Const, Loc, Op, Operand, Raise, Value
 from ..runtime import frame, prims
 from ..runtime.memory import Memory
+from ..runtime.native_core import PRIMITIVES, operand_type, specialise, value_type
 from ..runtime.tape import Tape
 
 
@@ -31,22 +31,45 @@ class Site(NamedTuple):
     loc: Loc
 
 
-_numbers = itertools.count(1)
-SITES: dict[int, Site] = {}
+class Sites:
+    """The places where some functions can fail, numbered from 1 in the order of their code."""
 
+    def __init__(self, functions: Iterable[IR], typing: Any) -> None:
+        self.found: list[Site] = []
+        self.number: dict[Op | Raise, int] = {}
+        self.recipes: dict[Raise, Recipe] = {}
+        for ir in functions:
+            defined = {op.result: op for op in ir.ops()}
+            for b in ir:
+                for op in b.ops:
+                    self._primitive(op, typing)
+                if isinstance(b.term, Raise):
+                    self._raise(b.term, defined)
+        self.unread = {op for r in self.recipes.values() for op in r.ops}
 
-def new_site(raiser: Callable[..., Any], operand_types: Sequence[Any], loc: Loc) -> int:
-    """Register a site: its number."""
-    number = next(_numbers)
-    SITES[number] = Site(raiser, tuple(operand_types), loc)
-    return number
+    def _primitive(self, op: Op, typing: Any) -> None:
+        callee = op.callee
+        if callee not in PRIMITIVES or not PRIMITIVES[callee].fails:
+            return
+        made = specialise(callee, op.posargs)
+        sig = made.typer(typing, *(operand_type(op.posargs[k]) for k in made.kept))
+        if sig is not None:
+            self._add(op, Site(primitive_raiser(op, made.kept), sig.args, op.loc))
 
+    def _raise(self, term: Raise, defined: Mapping[Value, Op]) -> None:
+        recipe = self.recipes[term] = Recipe(term, defined)
+        kinds = tuple(value_type(v) for v in recipe.operands)
+        self._add(term, Site(recipe.raiser, kinds, term.loc))
 
-def failure(memory: Memory) -> tuple[BaseException, Loc]:
-    """What the call that ran on ``memory`` failed with, and where in the user's code."""
-    site = SITES[memory.words[frame.SITE]]
-    operands = decode(site.types, memory.words[frame.SITE + 1 :])
-    return caught(site.raiser, operands), site.loc
+    def _add(self, at: Op | Raise, site: Site) -> None:
+        self.found.append(site)
+        self.number[at] = len(self.found)
+
+    def failure(self, memory: Memory) -> tuple[BaseException, Loc]:
+        """What the call that ran on ``memory`` failed with, and where in the user's code."""
+        site = self.found[memory.words[frame.SITE] - 1]
+        operands = decode(site.types, memory.words[frame.SITE + 1 :])
+        return caught(site.raiser, operands), site.loc
 
 
 def caught(raiser: Callable[..., Any], operands: Sequence[Any]) -> BaseException:
@@ -188,9 +211,3 @@ class Recipe:
 
     def raiser(self, *values: Any) -> NoReturn:
         raise self.exc(values) from (None if self.cause is None else self.cause(values))
-
-
-def recipes(ir: IR) -> dict[Raise, Recipe]:
-    """The recipe of each ``raise`` of a function."""
-    defined = {op.result: op for op in ir.ops()}
-    return {b.term: Recipe(b.term, defined) for b in ir if isinstance(b.term, Raise)}

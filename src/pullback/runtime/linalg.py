@@ -44,7 +44,7 @@ def slogdet(a: Array) -> tuple[Any, Any]:
 
 
 def logabsdet(a: Array) -> Any:
-    """log |det| of a (n, n): the second part of `slogdet`, alone a scalar; -inf if a is singular."""
+    """log |det| of a (n, n), a scalar: the second part of `slogdet`; -inf if a is singular."""
     return np.linalg.slogdet(a)[1]
 
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import typeof, types
 from numba.core import cgutils
 from numba.np.numpy_support import from_dtype
 
-from ..ir.core import Const, const_key
+from ..ir.core import Const, Operand, Undef, Value, const_key
 from .frame import OPERANDS, SITE
 
 Typer = Callable[..., Any]
@@ -250,6 +250,20 @@ def like(type: Any, ndim: int, layout: str, dtype: Any = None) -> Any:
         readonly=not type.mutable,
         aligned=type.aligned,
     )
+
+
+def value_type(v: Value) -> Any:
+    """The Numba type of a value; what has none (a store, say) is None."""
+    return types.none if v.type is None else plain(v.type)
+
+
+def operand_type(x: Operand, expected: Any = None) -> Any:
+    """The Numba type of an operand, where ``expected`` says what an undefined one would be."""
+    if isinstance(x, Value):
+        return value_type(x)
+    if isinstance(x, Undef):
+        return plain(next(t for t in (x.type, expected, types.none) if t is not None))
+    return types.none if x.value is None else plain(typeof(x.value))
 
 
 def plain(type: Any) -> Any:

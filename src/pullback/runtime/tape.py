@@ -26,7 +26,7 @@ def aligned(nbytes: int) -> int:
 class Snapshot:
     """What a tape and its heap held at one moment."""
 
-    __slots__ = ("position", "cells", "heap")
+    __slots__ = ("cells", "heap", "position")
 
     def __init__(
         self, position: int, cells: dict[int, Any], heap: list[tuple[np.ndarray, np.ndarray]]

@@ -1,0 +1,111 @@
+"""Machine code on disk: found by another process, never wrong, never in the way."""
+
+import operator
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import types
+
+from pullback.backend import cache, native
+from pullback.backend.native import compile_native
+from pullback.ir.core import Loc
+from pullback.runtime import prims
+from tests.backend.irs import Writer
+
+V = types.float64[::1]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(native, "_machines", {})
+    return tmp_path
+
+
+def scaled(factor, line=1):
+    """x[2] * factor, in a fresh IR."""
+    w = Writer(("x", V))
+    w.loc = Loc("user.py", line, "f")
+    (x,) = w.params
+    i = w(prims.index, 2, w(prims.dim, x, 0))
+    return w.returns(w(operator.mul, w(prims.load, x, i), factor, type=types.float64))
+
+
+def run(factor, line=1):
+    return compile_native(scaled(factor, line), {"cache": True})
+
+
+PROGRAM = """
+import numpy as np
+from pullback.backend import native
+from tests.backend.test_cache import run
+compiled = []
+compile = native.Unit.compile
+native.Unit.compile = lambda self: compiled.append(self) or compile(self)
+print(run(2.0)(np.arange(3.0))[0], run(3.0)(np.arange(3.0))[0], len(compiled))
+try:
+    run(2.0, 77)(np.zeros(2))
+except IndexError as e:
+    print(e.__traceback__.tb_next.tb_next.tb_next.tb_next.tb_lineno)
+"""
+
+
+def other_process(folder):
+    env = {**os.environ, "PULLBACK_CACHE_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_another_process_loads_what_was_compiled(folder):
+    assert run(2.0)(np.arange(3.0)) == (4.0,)
+    value, other, compiled, line = other_process(folder)
+    assert (value, other) == ("4.0", "6.0")
+    assert compiled == "1"  # the other factor
+    assert line == "77"  # of this process's source
+    assert other_process(folder)[2] == "0"
+
+
+def test_what_cannot_be_read_is_compiled_again(folder):
+    run(2.0)
+    (file,) = folder.iterdir()
+    file.write_bytes(b"not machine code")
+    native._machines.clear()
+    assert run(2.0)(np.arange(3.0)) == (4.0,)
+    assert len(file.read_bytes()) > 1000
+
+
+def test_a_directory_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(blocked))
+    assert run(5.0)(np.arange(3.0)) == (10.0,)
+
+
+def test_old_files_make_room(folder, monkeypatch):
+    monkeypatch.setattr(cache, "LIMIT", 4)
+    for k in range(5):
+        cache.save(f"{k}", k)
+        os.utime(folder / f"{k}", (k, k))
+    cache.save("last", 0)
+    names = {f.name for f in folder.iterdir()}
+    assert "last" in names
+    assert "0" not in names
+    assert cache.load("0") is None
+    cache.clear()
+    assert not list(folder.iterdir())
+
+
+def test_the_same_function_is_compiled_once_in_a_process(monkeypatch):
+    monkeypatch.setattr(native, "_machines", native.WeakValueDictionary())
+    f, g = compile_native(scaled(7.0, 1)), compile_native(scaled(7.0, 50))
+    assert f.machine is g.machine
+    for h, line in ((f, 1), (g, 50)):
+        with pytest.raises(IndexError) as caught:
+            h(np.zeros(1))
+        assert caught.traceback[-1].lineno + 1 == line or caught.traceback[-2].lineno + 1 == line
+    assert compile_native(scaled(8.0)).machine is not f.machine
