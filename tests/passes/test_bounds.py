@@ -240,26 +240,47 @@ def wrong_minimum(x, k, m):
 
 
 def shrinking(x, k, m):
-    i, n = 1, 5
-    while i + 1 < n and n > 1:
+    i, n = 1, 9
+    while True:
+        if i + 1 >= n:
+            break
+        if n <= 3:
+            break
         i += 1
         n -= 1
     y = np.zeros(n)
     y[i] = x[0]
 
 
+def low_guard(x, k, m):
+    if k >= 0:
+        x[k] = 1.0
+
+
+def bitwise_or_guard(x, k, m):
+    if (k >= 0) | (m > 0):
+        if (k < len(x)) | (m > 0):
+            x[k] = 1.0
+
+
+def way_around_the_guard(x, k, m):
+    i = max(k, 0)
+    if i < len(x) or m > 0:
+        x[i] = 1.0
+
+
+def otherwise(x, k, m):
+    if k < len(x):
+        x[0] = 2.0
+    elif k >= 0:
+        x[k] = 1.0
+
+
 def behind(x, k, m):
     i = 0
     while i < len(x):
         i += 1
-    x[i - k] = 1.0
-
-
-def otherwise(x, k, m):
-    if 0 <= k < len(x):
-        x[k] += 1.0
-    else:
-        x[k] = 1.0
+    x[i] = k
 
 
 def swapped_sizes(x, k, m):
@@ -272,7 +293,7 @@ def swapped_sizes(x, k, m):
 KEPT = [
     *(from_before, beyond, to_anywhere, rebound, rebound_stop, other_array, growing),
     *(negative_step, modulo_zero_or_less, shifted_guard, or_guard, wrong_minimum, swapped_sizes),
-    *(shrinking, behind, otherwise),
+    *(shrinking, behind, otherwise, low_guard, bitwise_or_guard, way_around_the_guard),
 ]
 
 
