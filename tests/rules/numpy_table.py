@@ -193,7 +193,7 @@ derivative by nature (integers, tests, random draws), *{refused}* are refused wi
 
 What differs from NumPy:
 
-- `reshape` and `ravel` of an array that is not C-contiguous is a copy, even where NumPy finds a view.
+- `reshape` and `ravel` of an array that is not C-contiguous copy it, even where NumPy finds a view.
 - `broadcast_to`, `broadcast_arrays`, `diagonal` and `sliding_window_view` are copies; NumPy's views
   may not be written to.
 - `split`, `meshgrid` and their like give tuples instead of lists.
