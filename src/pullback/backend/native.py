@@ -33,10 +33,11 @@ from .sites import TAKES_TAPE, Sites, raise_at
 
 
 class Machine:
-    """Machine code in memory: the entry that CPython calls, and what keeps it there."""
+    """Machine code in memory: the entry that CPython calls, the library that holds it, and the
+    environment: the objects (dtypes, say) that results are made with."""
 
-    def __init__(self, entry: Any, library: Any, desc: FunctionDescriptor) -> None:
-        self.entry, self.library, self.desc = entry, library, desc
+    def __init__(self, entry: Any, library: Any, desc: FunctionDescriptor, env: Any) -> None:
+        self.entry, self.library, self.desc, self.env = entry, library, desc, env
 
 
 _machines: WeakValueDictionary[str, Machine] = WeakValueDictionary()
@@ -154,15 +155,17 @@ class Unit:
         content = cache.load(self.key)
         if content is None:
             return None
-        state, desc = content
+        state, desc, objects = content
         library = self.cx.codegen().unserialize_library(state)
         env = Environment.from_fndesc(desc)
-        return Machine(self.cx.get_executable(library, desc, env), library, desc)
+        env.consts.extend(objects)
+        return Machine(self.cx.get_executable(library, desc, env), library, desc, env)
 
     def compiled(self) -> Machine:
         made = self.compile()
         if self.options.get("cache") and self.key and not made.library.has_dynamic_globals:
-            cache.save(self.key, (made.library.serialize_using_object_code(), made.desc))
+            state = made.library.serialize_using_object_code()
+            cache.save(self.key, (state, made.desc, list(made.env.consts)))
         return made
 
     # -- compiling -----------------------------------------------------------------------------
@@ -202,7 +205,7 @@ class Unit:
             nogil = self.options.get("nogil", True)
             cx.create_cpython_wrapper(library, main, env, helpers[0], nogil)
             entry = cx.get_executable(library, main, env)
-        return Machine(entry, library, main)
+        return Machine(entry, library, main, env)
 
     def declare(self, module: Any, k: int) -> tuple[Any, FunctionDescriptor]:
         desc = self.describe(k)
