@@ -191,3 +191,23 @@ def test_which_of_two_closures_is_refused_if_it_is_not_known():
 
     with pytest.raises(TypingError, match="which of several closures"):
         flat(f, [abstract_of(1.0), abstract_of(True)])
+
+
+def summed(A, axis, n):
+    return np.sum(A, axis=axis) * n
+
+
+def test_integer_arguments_that_must_be_known_are_taken_by_value():
+    places = [(("self",), ("item", i)) for i in range(3)]
+    args = (np.ones((2, 3)), 1, 4)
+    made = flat(summed, [abstract_of(a, p) for a, p in zip(args, places)])
+    assert [a.known for a in made.args] == [False, True, True]
+    assert len(made.ir.args) == 1
+    holding = [s for s in made.statics if s.place in places]
+    assert len(holding) == 2
+
+
+def test_integer_arguments_stay_arguments_where_they_can():
+    place = (("self",), ("item", 0))
+    made = flat(lambda n: n * 2, [abstract_of(3, place)])
+    assert len(made.ir.args) == 1 and not made.args[0].known

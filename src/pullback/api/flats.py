@@ -123,7 +123,8 @@ class Prepared:
         self.arrays = [i for i, t in enumerate(self.types) if is_array(t)]
         self.dtypes = [(i, _dtype(self.types[i])) for i in self.arrays]
         self.written, self.from_args = _memory(flattened)
-        self.framed = any(_has_static(t) for t in trees)
+        by_value = any(_in_arguments(s.place) for s in flattened.statics)
+        self.framed = by_value or any(map(_has_static, trees))
         self.capture = _capturer(target, flattened.hidden, flattened.statics)
         self.get = self._getter()
 
@@ -212,7 +213,7 @@ def prepare(target: Target, values: Values) -> Prepared:
                 return p
         flattened = flat(target.function, trees)
         resolve(flattened)
-        p = Prepared(target, trees, flattened)
+        p = Prepared(target, flattened.args, flattened)
         _prepared.setdefault(key, []).insert(0, p)
         return p
 
@@ -240,6 +241,11 @@ def _has_static(tree: Tree) -> bool:
     if isinstance(tree, ATuple):
         return any(map(_has_static, tree.elements))
     return tree.known and tree.type is None
+
+
+def _in_arguments(place: Any) -> bool:
+    """Whether a place is an argument or part of one."""
+    return len(place) > 1 and place[0] == ("self",) and place[1][0] == "item"
 
 
 def _captured_name(h: Hidden) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 from numba.core import types
 
-from ..errors import TypingError
+from ..errors import JoinError, TypingError
 from ..frontend import lift
 from ..ir.core import IR, Const, Value
 from .access import SELF, Ref, Static
 from .calls import bind
-from .capture import is_trusted
+from .capture import is_trusted, note_static
 from .emitter import Emitter
 from .engine import Engine, instability_warnings
 from .lattice import Abstract, ATuple, AVal, abstract_of, constant, from_type, is_scalar, widen
@@ -26,7 +26,8 @@ def flat(f: Callable[..., Any] | IR, avals: Iterable[Abstract]) -> Flat:
     each parameter.
 
     A captured integer is a hidden argument unless typing needs its value (as an axis, say): then
-    all captured integers are taken by value."""
+    all captured integers are taken by value, and of integer arguments those whose abstract value
+    has an example; `Flat.args` has them as constants, `Flat.statics` says where to check them."""
     ir = f if isinstance(f, IR) else lift(f)
     args = tuple(avals)
     engine, spec = _inferred(ir, args)
@@ -41,13 +42,34 @@ def _inferred(ir: IR, args: tuple[Abstract, ...]) -> tuple[Engine, Spec]:
     engine = Engine()
     try:
         return engine, _run(engine, ir, args)
+    except JoinError:
+        raise  # different types on two paths are for the user to mend
     except TypingError:
-        if not engine.captured_int:
+        if not (engine.captured_int or any(map(_has_example, args))):
             raise
-        first_error = True
-    assert first_error
-    engine = Engine(pins=True)
-    return engine, _run(engine, ir, args)
+        pinned = Engine(pins=True)
+        try:
+            return pinned, _run(pinned, ir, tuple(_known(pinned, a) for a in args))
+        except TypingError:
+            pass
+        raise
+
+
+def _has_example(a: Abstract) -> bool:
+    if isinstance(a, ATuple):
+        return any(map(_has_example, a.elements))
+    return a.example is not None
+
+
+def _known(engine: Engine, a: Abstract) -> Abstract:
+    """The argument with its integers taken by value."""
+    if isinstance(a, ATuple):
+        return ATuple(tuple(_known(engine, e) for e in a.elements), a.cls, a.src)
+    if a.example is None:
+        return a
+    value, place = a.example
+    note_static(engine, value, place)
+    return constant(value)
 
 
 def _run(engine: Engine, ir: IR, args: tuple[Abstract, ...]) -> Spec:

@@ -33,15 +33,17 @@ class AVal:
     """One value: its Numba type (None for a static object without one), its constant if known,
     and whether a scalar is certain to be a Python number (``py``) rather than a NumPy one.
 
-    ``src`` says where a static came from (see `access`); it takes no part in equality."""
+    ``src`` says where a static came from (see `access`), ``example`` what an integer argument was
+    and where it is found; they take no part in equality."""
 
-    __slots__ = ("type", "const", "py", "src", "_key", "_hash")
+    __slots__ = ("type", "const", "py", "src", "example", "_key", "_hash")
 
     def __init__(self, type: Any, const: Any = NOCONST, py: bool = False, src: Any = None) -> None:
         self.type = type
         self.const = const
         self.py = py
         self.src = src
+        self.example: Any = None
         self._key: Any = None
         self._hash: int | None = None
 
@@ -210,7 +212,10 @@ def abstract_of(value: Any, src: Any = None) -> Abstract:
     strings and None by value. UnsupportedArgument, naming the conversion, for anything else."""
     kind = type(value)
     if kind in _PYTHON:
-        return AVal(_PYTHON[kind], py=True)
+        number = AVal(_PYTHON[kind], py=True)
+        if src is not None and kind in (int, bool):
+            number.example = (value, src)
+        return number
     if kind is np.ndarray:
         return _array(value)
     if isinstance(value, np.ndarray):

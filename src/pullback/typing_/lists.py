@@ -19,9 +19,10 @@ from ..ir.loops import Loop, loop_forest
 
 class ListArray:
     """The class of the abstract value of a list that is kept in an array: (array,). Called with
-    the array it gives the list."""
+    its parts, the array, it gives the list."""
 
-    def __new__(cls, array: Any) -> Any:
+    def __new__(cls, parts: Any) -> Any:
+        (array,) = parts if isinstance(parts, (list, tuple)) else (parts,)
         return array.tolist()
 
 
