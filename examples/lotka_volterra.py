@@ -166,8 +166,8 @@ class Cost:
 def measure(pelts: np.ndarray, objective: Callable, jac: bool | None, gradient: Callable) -> Cost:
     """Fit once more, now that everything is compiled, and time one gradient."""
     q0 = first_guess(pelts)
-    (result, _), took = report.timed(lambda: optimise(objective, q0, pelts, jac))
     error = np.abs(gradient(q0, pelts) - central_differences(q0, pelts)).max()
+    (result, _), took = report.timed(lambda: optimise(objective, q0, pelts, jac))
     one = report.seconds(lambda: gradient(q0, pelts))
     return Cost(float(result.fun), result.nfev, took, one, float(error))
 
