@@ -48,12 +48,13 @@ class Derived:
         active = [True] * len(self.flat.ir.args)
         self.built: Built = build(prepared(self.flat), active, split=split, naive=naive)
         verify(self.built.forward)
-        tidy = clean if naive else polished
-        self.first = lower(clean(self.built.forward) if split else tidy(self.built.forward))
+        first = self.built.forward
+        self.first = lower(clean(first) if naive else polished(first, forward=split))
         self.last = None
         if self.built.reverse is not None:
             verify(self.built.reverse)
-            self.last = lower(tidy(self.built.reverse))
+            last = self.built.reverse
+            self.last = lower(clean(last) if naive else polished(last))
 
     def __call__(self, *args: Any) -> Gradient:
         count = len(args)

@@ -17,6 +17,7 @@ from ..passes.manager import optimize
 from ..rules import registry
 from ..typing_ import Flat, reflat
 from .adjoint import check_leaves
+from .apart import set_apart
 from .build import Built, build
 from .calls import is_outlined
 from .forward import Pushforward, forward
@@ -103,12 +104,12 @@ def _gradient(
     flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, split: bool, options: Options
 ) -> Kernel:
     built = build(prepared(flat), active, wanted, split=split, naive=options.plan == "naive")
-    tidy = clean if options.plan == "naive" else polished
-    first = clean(built.forward) if split else tidy(built.forward)
+    fast = options.plan != "naive"
+    first = polished(built.forward, forward=split) if fast else clean(built.forward)
     parts = {"forward" if split else "combined": first}
     back = None
     if built.reverse is not None:
-        parts["reverse"] = last = tidy(built.reverse)
+        parts["reverse"] = last = polished(built.reverse) if fast else clean(built.reverse)
         back = _executable(last, options, flat)
     return Kernel(flat, _executable(first, options, flat), 1, back, built, parts=parts)
 
@@ -154,10 +155,13 @@ def clean(ir: IR) -> IR:
     return flat
 
 
-def polished(ir: IR) -> IR:
-    """Clean, and with its loops in the form that runs fast."""
+def polished(ir: IR, *, forward: bool = False) -> IR:
+    """Clean, and with its loops in the form that runs fast. The ``forward`` half of a split pair
+    keeps its sums in their order, as the one of a combined function does."""
     flat = clean(ir)
-    if gather(flat):
+    if not forward and gather(flat):
+        optimize(flat)
+    if set_apart(flat, forward=forward):
         optimize(flat)
     return flat
 

@@ -1,0 +1,188 @@
+"""Loops that run straight through: counted by ones, with one block of arithmetic, loads and stores.
+
+What is known of them is exact enough to take them apart: which iteration a subscript belongs to,
+and whether a load may be moved in front of the loop or a store behind it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ..ir.builder import Builder
+from ..ir.core import CUT, IR, Block, Const, Op, Operand, Value
+from ..ir.dominators import dominators
+from ..ir.loops import CountedLoop, Loop, counted, loop_forest
+from ..passes import effects
+from ..runtime import prims
+from .affine import Linear
+from .roots import Roots
+
+
+@dataclass
+class Line:
+    """``ops`` is the body; ``definition`` has its operations by result, ``anywhere`` those of the
+    whole function."""
+
+    ir: IR
+    roots: Roots
+    c: CountedLoop
+    header: Block
+    ops: list[Op]
+    definition: dict[Value, Op] = field(init=False)
+    anywhere: dict[Value, Op] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.definition = {op.result: op for op in self.ops}
+        self.anywhere = {op.result: op for op in self.ir.ops()}
+
+    def fixed(self, x: Operand) -> bool:
+        """Whether the operand is the same in every iteration."""
+        return x not in self.definition and x not in self.header.params
+
+    def fixed_form(self, x: Linear) -> bool:
+        """Whether all of the form but the counter is the same in every iteration."""
+        return all(n is self.c.var or self.fixed(n) for n in x.terms)  # type: ignore[arg-type]
+
+    def linear(self, x: Operand) -> Linear | None:
+        """A subscript as a linear form in the counter and what is fixed; None if it is not one."""
+        form = self._form(x)
+        return form if form is not None and self.fixed_form(form) else None
+
+    def _form(self, x: Operand) -> Linear | None:
+        if isinstance(x, Const):
+            return Linear(constant=x.value) if type(x.value) is int else None
+        if not isinstance(x, Value):
+            return None
+        op = self.anywhere.get(x)
+        unknown = None if x in self.definition else Linear.of(x)
+        if op is None or not op.is_call(*ARITHMETIC):
+            return unknown
+        parts = [self._form(a) for a in op.args[1:]]
+        if any(p is None for p in parts):
+            return unknown
+        form = _combined(op, *parts)  # type: ignore[arg-type]
+        return unknown if form is None else form
+
+    def slice_of(self, values: Iterable[Operand]) -> list[Op]:
+        """The operations of the body that compute the values, in order."""
+        wanted: set[Operand] = set(values)
+        found = []
+        for op in reversed(self.ops):
+            if op.result in wanted:
+                wanted.update(op.args)
+                found.append(op)
+        return found[::-1]
+
+    def carries_into(self, values: Iterable[Operand]) -> bool:
+        """Whether what the loop carries along, the counter apart, goes into the values."""
+        values = list(values)
+        carried = {p for p in self.header.params if p is not self.c.var}
+        used = {x for op in self.slice_of(values) for x in op.args}
+        return not carried.isdisjoint(used) or not carried.isdisjoint(values)
+
+    def written_before(self, read: Op, write: Op) -> bool:
+        """Whether the store may write what the load reads before it does."""
+        if not self.roots[read.args[1]] & self.roots[write.args[1]]:
+            return False
+        if read.args[1] is not write.args[1] or not self.fixed(read.args[1]):
+            return True
+        apart: int | None = None  # how many iterations on the store meets it; None: any number
+        for x, y in zip(read.args[2:], write.args[3:], strict=True):
+            a, b = self.linear(x), self.linear(y)
+            if a is None or b is None:
+                return True
+            sign, distance = a.terms.get(self.c.var, 0), a - b
+            if distance.terms or abs(sign) > 1:
+                return True
+            if sign == 0:
+                if distance.constant:
+                    return False  # in different lines
+                continue
+            here = sign * distance.constant * self.c.step
+            if apart is not None and apart != here:
+                return False
+            apart = here
+        first = self.ops.index(write) < self.ops.index(read)
+        return apart is None or apart < 0 or (apart == 0 and first)
+
+    def again(self, v: Operand, env: dict[Operand, Operand], b: Builder) -> Operand:
+        """Write ``v`` as it is computed in an iteration, of which ``env`` has the counter."""
+        for op in self.slice_of([v]):
+            if op.result not in env:
+                twin = op.copy(self.ir.value(op.result.name, op.result.type))
+                twin.map(lambda a: env.get(a, a))
+                env[op.result] = b.append(twin)
+        return env.get(v, v)
+
+    def bounds(self, b: Builder) -> tuple[Operand, Operand]:
+        """The least counter and the end of the counters, whichever way they are gone through."""
+        c, type = self.c, self.c.var.type
+        if c.step > 0:
+            return c.start, c.stop
+        return plus(b, c.stop, 1, type), plus(b, c.start, 1, type)
+
+
+def line_of(ir: IR, loop: Loop, roots: Roots) -> Line | None:
+    """The loop as a line; None if it is not one, or may touch memory of which nothing is known."""
+    c = counted(ir, loop)
+    if c is None or c.breaks or loop.children or abs(c.step) != 1 or len(loop.blocks) != 2:
+        return None
+    header, body = ir.blocks[loop.header], ir.blocks[c.latch]
+    if len(header.ops) != 1 or not all(map(_known, body.ops)):
+        return None
+    touched = [op.args[1] for op in body.ops if op.is_call(prims.load, prims.store)]
+    return Line(ir, roots, c, header, body.ops) if all(map(roots.__getitem__, touched)) else None
+
+
+def reversed_loops(ir: IR) -> list[Loop]:
+    """The loops behind the cut; all, if there is none. (In the forward half sums keep their order
+    and stores their place: value and arguments are the very ones that a plain call leaves.)"""
+    tree = dominators(ir)
+    cut = [b.id for b in ir if any(op.kind == CUT for op in b.ops)]
+    return [x for x in loop_forest(ir, tree) if all(tree.dominates(b, x.header) for b in cut)]
+
+
+def _known(op: Op) -> bool:
+    if op.is_call(prims.load, prims.store, prims.peek, prims.poke):
+        return True
+    return not effects.effects(op) & ~effects.RAISE
+
+
+ARITHMETIC = (operator.add, operator.sub, operator.neg, operator.mul)
+
+
+def _combined(op: Op, x: Linear, y: Linear | None = None) -> Linear | None:
+    if y is None:
+        return -x
+    if op.is_call(operator.add):
+        return x + y
+    if op.is_call(operator.sub):
+        return x - y
+    if not x.terms:
+        return y * x.constant
+    return None if y.terms else x * y.constant
+
+
+def plus(b: Builder, x: Operand, k: int, type: object) -> Operand:
+    """Write ``x + k``."""
+    if isinstance(x, Const):
+        return Const(x.value + k)
+    return b.call(operator.add, x, k, type=type) if k else x
+
+
+def count_up(b: Builder, start: Operand, stop: Operand, write: Callable[[Value], None]) -> None:
+    """Write ``for j in range(start, stop): write(j)``; go on behind it."""
+    from numba import types
+
+    type = next((x.type for x in (start, stop) if isinstance(x, Value)), types.int64)
+    j = b.ir.value("j", type)
+    header, body, after = b.ir.block([j]), b.ir.block(), b.ir.block()
+    b.jump(header, [start])
+    b.at(header)
+    b.branch(b.call(operator.lt, j, stop, type=types.boolean), body, after)
+    b.at(body)
+    write(j)
+    b.jump(header, [plus(b, j, 1, type)])
+    b.at(after)
