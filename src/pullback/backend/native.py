@@ -57,9 +57,14 @@ class Compiled:
     def __call__(self, *args: Any) -> Any:
         memory = checkout()
         try:
-            return self.run(memory, *args)
+            return self.entry(memory.address, *args)
+        except SystemError:
+            if not memory.failed:
+                raise
+            failed = self.sites.failure(memory)
         finally:
             give_back(memory)
+        raise_at(*failed)
 
     def run(self, memory: Memory, *args: Any) -> Any:
         """Call it on ``memory``; exceptions come from the user's file and line."""
@@ -68,7 +73,8 @@ class Compiled:
         except SystemError:
             if not memory.failed:
                 raise
-        raise_at(*self.sites.failure(memory))
+            failed = self.sites.failure(memory)
+        raise_at(*failed)
 
     def asm(self) -> str:
         """The machine code, for reading (not there if it was loaded from disk)."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from array import array
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 
@@ -23,7 +23,7 @@ KEPT = 1 << 30
 """How many bytes of idle memory are kept for the next calls."""
 
 _PAGE = 64
-_live: WeakValueDictionary[int, Memory] = WeakValueDictionary()
+_live: dict[int, ref[Memory]] = {}
 
 
 class Chunk:
@@ -100,7 +100,14 @@ class Memory:
         self.tape, self.heap = Stack(), Stack()
         self.words[words.TURN] = _turn_address
         self._start()
-        _live[self.address] = self
+        self.register()
+
+    def register(self) -> None:
+        """Let machine code that has the address find this object, as long as it lives."""
+        address = self.address
+        self.reference = _live[address] = ref(
+            self, lambda _, forget=_live.pop: forget(address, None)
+        )
 
     def _enter(self) -> None:
         """Tell machine code where to go on."""
@@ -184,7 +191,8 @@ class Memory:
 @ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 def _turn(address: int, what: int, nbytes: int) -> int:
     try:
-        return _live[address].turn(what, nbytes)
+        memory = _live[address]()
+        return 0 if memory is None else memory.turn(what, nbytes)
     except (MemoryError, ValueError):  # NumPy: too large to be the size of an array
         return 0
 
@@ -206,7 +214,8 @@ def checkout() -> Memory:
 
 def give_back(memory: Memory) -> None:
     """Keep it for another call, unless enough is kept already."""
-    _live[memory.address] = memory  # a finalizer may call this after weak references were cleared
+    if memory.reference() is None:  # a finalizer calls this, after weak references were cleared
+        memory.register()
     changed = memory.turned
     memory.reset()
     if not changed or memory.capacity + sum(m.capacity for m in _idle) <= KEPT:
