@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ir.builder import Builder
-from ..ir.core import IR, Const, Op, Operand, Value
+from ..ir.core import IR, Const, Op, Value
 from ..ir.edit import split_edge
 from ..ir.loops import loop_forest, preheader
 from ..passes.loop_canonical import add_preheader
@@ -94,7 +94,7 @@ def _loops(line: Line, ops: list[Op], b: Builder) -> None:
 
 def _again(line: Line, op: Op, b: Builder) -> Callable[[Value], None]:
     def write(j: Value) -> None:
-        env: dict[Operand, Operand] = {line.c.var: j}
+        env = line.iteration(j, b)
         args = [line.again(x, env, b) for x in op.args]
         b.append(Op(op.kind, line.ir.value(None, op.result.type), tuple(args), op.attr, op.loc))
 

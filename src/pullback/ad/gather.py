@@ -205,7 +205,7 @@ class Writer:
 
     def environment(self, j: Value, shift: int) -> dict[Operand, Operand]:
         """What stands for the counter in the iteration that adds to ``j`` with this shift."""
-        return {self.line.c.var: self.plus(j, -shift)}
+        return self.line.iteration(self.plus(j, -shift), self.b)
 
     def collect(self, parts: list[Addition], env: dict[int, dict[Operand, Operand]]) -> None:
         """Add what the iterations have for one element."""

@@ -7,7 +7,7 @@ and whether a load may be moved in front of the loop or a store behind it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..ir.builder import Builder
@@ -32,10 +32,37 @@ class Line:
     ops: list[Op]
     definition: dict[Value, Op] = field(init=False)
     anywhere: dict[Value, Op] = field(init=False)
+    beside: dict[Value, tuple[Operand, int]] = field(init=False)  # others that count: start, step
 
     def __post_init__(self) -> None:
         self.definition = {op.result: op for op in self.ops}
         self.anywhere = {op.result: op for op in self.ir.ops()}
+        self.beside = dict(self._counting())
+
+    def _counting(self) -> Iterator[tuple[Value, tuple[Operand, int]]]:
+        """The other parameters of the header that a constant is added to in each iteration."""
+        back = self.ir.blocks[self.c.latch].edges[0].args
+        starts = [e.args for _, e in self.c.loop.entries]
+        for k, p in enumerate(self.header.params):
+            op = self.definition.get(back[k])  # type: ignore[arg-type]
+            if p is self.c.var or op is None or not op.is_call(operator.add):
+                continue
+            x, step = op.args[1:]
+            if x is not p or p.type != self.c.var.type or any(s[k] != starts[0][k] for s in starts):
+                continue
+            if isinstance(step, Const) and type(step.value) is int:
+                yield p, (starts[0][k], step.value)
+
+    def iteration(self, counter: Operand, b: Builder) -> dict[Operand, Operand]:
+        """What stands for the header's parameters that count in the iteration of ``counter``."""
+        env: dict[Operand, Operand] = {self.c.var: counter}
+        type = self.c.var.type
+        for p, (start, step) in self.beside.items():
+            passed = b.call(operator.sub, counter, self.c.start, type=type)
+            if step * self.c.step != 1:
+                passed = b.call(operator.mul, passed, step * self.c.step, type=type)
+            env[p] = passed if start == Const(0) else b.call(operator.add, passed, start, type=type)
+        return env
 
     def fixed(self, x: Operand) -> bool:
         """Whether the operand is the same in every iteration."""
@@ -55,6 +82,10 @@ class Line:
             return Linear(constant=x.value) if type(x.value) is int else None
         if not isinstance(x, Value):
             return None
+        if x in self.beside:
+            start, step = self.beside[x]
+            passed = Linear.of(self.c.var) - _outside(self._form(self.c.start), self.c.start)
+            return passed * (step * self.c.step) + _outside(self._form(start), start)
         op = self.anywhere.get(x)
         unknown = None if x in self.definition else Linear.of(x)
         if op is None or not op.is_call(*ARITHMETIC):
@@ -76,9 +107,9 @@ class Line:
         return found[::-1]
 
     def carries_into(self, values: Iterable[Operand]) -> bool:
-        """Whether what the loop carries along, the counter apart, goes into the values."""
+        """Whether what the loop carries along, counters apart, goes into the values."""
         values = list(values)
-        carried = {p for p in self.header.params if p is not self.c.var}
+        carried = set(self.header.params) - {self.c.var, *self.beside}
         used = {x for op in self.slice_of(values) for x in op.args}
         return not carried.isdisjoint(used) or not carried.isdisjoint(values)
 
@@ -108,7 +139,7 @@ class Line:
         return apart is None or apart < 0 or (apart == 0 and first)
 
     def again(self, v: Operand, env: dict[Operand, Operand], b: Builder) -> Operand:
-        """Write ``v`` as it is computed in an iteration, of which ``env`` has the counter."""
+        """Write ``v`` as it is computed in an iteration, of which ``env`` has the counters."""
         for op in self.slice_of([v]):
             if op.result not in env:
                 twin = op.copy(self.ir.value(op.result.name, op.result.type))
@@ -148,6 +179,10 @@ def _known(op: Op) -> bool:
     if op.is_call(prims.load, prims.store, prims.peek, prims.poke):
         return True
     return not effects.effects(op) & ~effects.RAISE
+
+
+def _outside(form: Linear | None, x: Operand) -> Linear:
+    return Linear.of(x) if form is None else form
 
 
 ARITHMETIC = (operator.add, operator.sub, operator.neg, operator.mul)
