@@ -26,9 +26,9 @@ from ..runtime import prims
 from ..runtime.memory import checkout, give_back
 from ..typing_ import flat, infer
 from .flats import Prepared
-from .gradient import seed_of
 from .tree import is_array, kind_of, zeros_like
 from .vjp import VJP, SplitPlan
+from .wrapper import seed_of
 
 PACKAGE = str(Path(__file__).parents[1])
 

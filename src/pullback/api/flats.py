@@ -282,11 +282,14 @@ def _capturer(
         scope,
     )
     captured, same = scope["captured"], scope["same"]
+    changing = [s for s in statics if s.content is not None]
     gone = (KeyError, AttributeError, ValueError, IndexError, TypeError)
 
     def capture(f: Any) -> tuple[Any, ...] | None:
         try:
             if statics and not same(f) and not all(s.holds(f) for s in statics):
+                return None
+            if changing and not all(s.holds(f) for s in changing):
                 return None
             if not hidden:
                 return ()

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..ad.compile import Options
+from .aim import Aim, scalar_output
 from .arguments import Argnums
 from .flats import Prepared
-from .gradient import Aim, scalar_output
 from .inner import refuse
 from .match import match
 from .nested import GradientOf, JacobianOf, Node, refuse_complex

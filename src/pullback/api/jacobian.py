@@ -9,9 +9,9 @@ import numpy as np
 
 from ..ad.compile import Options
 from ..errors import NotDifferentiable, UnknownOption
+from .aim import Aim
 from .arguments import Argnums
 from .flats import Prepared
-from .gradient import Aim
 from .inner import refuse
 from .jvp import Pushforward
 from .nested import JacobianOf, Node, differentiable, jacobian_tree, refuse_complex

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..ad import compile as kernels
 from ..errors import CotangentMismatch
+from .aim import Aim
 from .flats import Prepared
-from .gradient import Aim
 from .inner import refuse
 from .invoke import Results, runner
 from .match import match

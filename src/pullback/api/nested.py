@@ -22,8 +22,8 @@ from ..errors import NotDifferentiable
 from ..runtime.memory import checkout, give_back
 from ..runtime.tape import Tape
 from ..typing_ import ATuple, AVal
+from .aim import Aim
 from .flats import Prepared
-from .gradient import Aim
 from .tree import (
     Tree,
     build,

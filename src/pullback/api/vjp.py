@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..ad import compile as kernels
+from .aim import Aim
 from .flats import Prepared
-from .gradient import Aim, part_of
 from .inner import refuse
 from .invoke import Arena, Results, twin
 from .match import match, shown
 from .nested import Node
 from .operator import Call, NodePlan, Operator, Plan, shared_plans
 from .tree import Tree, converter, is_array, leaves, zeros_like
+from .wrapper import part_of
 
 
 def vjp(
@@ -77,7 +78,7 @@ class SplitPlan(Plan):
         self.exact = {o for o in built.from_args if o is not None}
         self.shadows = [(p, prepared.types[p]) for p in built.shadowed]
         self.parts = [
-            part_of(p, prepared.types[p], built.shadowed, built.scalars, 0) for p in aim.leaves
+            part_of(p, prepared.types[p], built.shadowed, built.scalars) for p in aim.leaves
         ]
         self.written = prepared.written
 
