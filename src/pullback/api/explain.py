@@ -26,6 +26,7 @@ from ..runtime import prims
 from ..runtime.memory import checkout, give_back
 from ..typing_ import flat, infer
 from .flats import Prepared
+from .operator import Operator
 from .tree import is_array, kind_of, zeros_like
 from .vjp import VJP, SplitPlan
 from .wrapper import seed_of
@@ -40,7 +41,10 @@ def explain(
     engine: str = "auto",
     options: Mapping[str, Any] = {},
 ) -> Explanation:
-    """How ``f`` is differentiated by all of these arguments: print what this returns."""
+    """How ``f`` is differentiated by all of these arguments: print what this returns. Of an operator
+    such as ``grad(g)``, how ``g`` is."""
+    while isinstance(f, Operator):
+        f = f.f
     op = VJP(f, engine, options)
     call = op.bind(args, kwargs)
     plan, _ = op.plan(call)
