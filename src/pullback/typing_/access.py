@@ -9,8 +9,11 @@ the function, so that a new closure of the same code is read where it keeps its 
 from __future__ import annotations
 
 import builtins
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 Place = tuple[Any, ...]
 SELF: Place = (("self",),)
@@ -109,12 +112,37 @@ class Hidden:
         return fetch(self.place, function)
 
 
+def contents(value: Any) -> Any:
+    """What a container that may change holds, as something to compare; None for anything else."""
+    if isinstance(value, dict) or type(value).__name__ == "Dict":
+        return [(_item(k), _item(v)) for k, v in value.items()]
+    if isinstance(value, (list, set, deque, bytearray)) or type(value).__name__ == "List":
+        return [_item(v) for v in value]
+    return None
+
+
+def _item(value: Any) -> Any:
+    """An item by value if it is a number or a string, by what it holds if it is a container, else
+    by identity."""
+    if isinstance(value, (int, float, complex, str, bytes, np.generic)):
+        return type(value), repr(value)
+    if isinstance(value, tuple):
+        return tuple(map(_item, value))
+    inner = contents(value)
+    return Ref(value) if inner is None else inner
+
+
 @dataclass(frozen=True)
 class Static:
     """A captured object taken by value: to be found unchanged at each call."""
 
     place: Place
     value: Ref
+    content: Any = None  # of a container that may change: what it held
+
+    @staticmethod
+    def of(place: Place, value: Any) -> Static:
+        return Static(place, Ref(value), contents(value))
 
     def holds(self, function: Any = None) -> bool:
         """Whether it is still what it was: the same object, an equal number, string or tuple, or,
@@ -124,6 +152,8 @@ class Static:
         except (AttributeError, KeyError, ValueError, IndexError):
             return False
         was = self.value.value
+        if self.content is not None:
+            return type(now) is type(was) and bool(contents(now) == self.content)
         if now is was:
             return True
         if isinstance(was, (int, float, complex, str, tuple)) and type(now) is type(was):

@@ -11,7 +11,7 @@ from numba.core import types
 from ..errors import JoinError, TypingError
 from ..frontend import lift
 from ..ir.core import IR, Const, Value
-from .access import SELF, Ref, Static
+from .access import SELF, Static
 from .calls import bind
 from .capture import is_trusted, note_static
 from .emitter import Emitter
@@ -118,7 +118,7 @@ def _pass_hidden(em: Emitter) -> None:
 
 
 def _result(engine: Engine, em: Emitter, spec: Spec) -> Flat:
-    statics = [Static(place, Ref(value)) for place, value in engine.statics.items()]
+    statics = [Static.of(place, value) for place, value in engine.statics.items()]
     targets = []
     for s, target in em.shared.made.items():
         e = em.shared.emitters[target]

@@ -35,7 +35,8 @@ def _getattr(r: Any, c: Call) -> Action:
         raise TypingError(f"a value of type {x.type} has no attribute {name!r}")
     if len(c.args) > 2 and not hasattr(x.const, name):
         return Rearrange(c.args[2], lambda forms: forms[3])
-    r.stable = False
+    if not capture.has_constant_attributes(x.const):
+        r.stable = False
     return Known(capture.read_attribute(r.engine, x.const, name, x.src))
 
 

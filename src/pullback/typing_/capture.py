@@ -78,15 +78,16 @@ def read_attribute(engine: Any, obj: Any, name: str, place: Place | None) -> Abs
         value = getattr(obj, name)
     except AttributeError as e:
         raise TypingError(str(e)) from None
-    if isinstance(obj, ModuleType) and is_trusted(obj.__name__):
-        return constant(value)
-    if isinstance(obj, type) or _is_plain_static(obj):
+    if has_constant_attributes(obj):
         return constant(value)
     return captured(engine, value, (*(place or place_of(obj)), ("attr", name)))
 
 
-def _is_plain_static(obj: Any) -> bool:
-    return isinstance(obj, (np.dtype, np.ufunc, str, bytes, *NUMBERS))
+def has_constant_attributes(obj: Any) -> bool:
+    """Whether the attributes of a static object never change."""
+    if isinstance(obj, ModuleType):
+        return is_trusted(obj.__name__)
+    return isinstance(obj, (type, np.dtype, np.ufunc, str, bytes, *NUMBERS))
 
 
 def default_value(engine: Any, function: Any, name: str, value: Any, place: Place) -> Abstract:

@@ -71,7 +71,10 @@ class Entering:
         found = table.get(key)
         if found is None or found.running or found.heads or table is self.engine.specs:
             found = self.engine.spec(key, make)
-            if trusted and not found.running and not found.heads and self.stable:
+            if found.stable is None:
+                found.stable = self.stable
+            self.stable = self.stable and found.stable
+            if trusted and found.stable and not found.running and not found.heads:
                 table[key] = found
         if found.size > MAX_INLINE and not trusted:
             found = self.shared(found, key, make)

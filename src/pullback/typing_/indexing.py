@@ -234,7 +234,8 @@ def _setitem(r: Any, c: Call) -> Action:
     if growing.is_list_array(x):
         return growing.list_setitem(r, c)
     if is_array(x.type):
-        r.stable = False
+        if is_array(c.args[2].type):
+            r.stable = False  # whether it is the end of an update is seen from the operation
         return array_setitem(r, c)
     raise TypingError(f"an item of {x!r} is assigned", hint="use an array")
 

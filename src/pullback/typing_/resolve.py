@@ -91,6 +91,11 @@ class Resolver(Entering):
                 f"a value of type {fn.type} is called", hint="functions must be known at typing"
             )
         f = fn.const
+        if not _hashable(f):
+            raise TypingError(
+                f"{_name(f)} is not known to compiled code",
+                hint="Call it outside, or write what it does in Python.",
+            )
         handler = _lookup(language.LANGUAGE, f)
         if handler is not None:
             action = handler(self, c)
@@ -263,6 +268,14 @@ class Resolver(Entering):
 
 
 # -- small questions -------------------------------------------------------------------------------
+def _hashable(f: Any) -> bool:
+    try:
+        hash(f)
+    except TypeError:
+        return False
+    return True
+
+
 def _lookup(table: dict[Any, Any], f: Any) -> Any:
     try:
         return table.get(f)

@@ -70,6 +70,7 @@ class Spec:
         self.loops: dict[int, Any] = {}  #   block with ForIter -> Iteration
         self.maybe: set[Any] = set()  #      values not bound on some path
         self.made_cells: dict[Any, Cell] = {}  # NEWCELL op -> its cell
+        self.stable: bool | None = None  # whether nothing in it depends on the user's code
         self.running = False
         self.recursive = False
         self.trusted = False
