@@ -93,7 +93,7 @@ class Resolver(Entering):
         f = fn.const
         if not _hashable(f):
             raise TypingError(
-                f"{_name(f)} is not known to compiled code",
+                f"{getattr(f, '__name__', f)!r} is not known to compiled code",
                 hint="Call it outside, or write what it does in Python.",
             )
         handler = _lookup(language.LANGUAGE, f)
