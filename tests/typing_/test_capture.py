@@ -211,3 +211,20 @@ def test_integer_arguments_stay_arguments_where_they_can():
     place = (("self",), ("item", 0))
     made = flat(lambda n: n * 2, [abstract_of(3, place)])
     assert len(made.ir.args) == 1 and not made.args[0].known
+
+
+def test_what_is_captured_below_a_body_is_noted_each_time():
+    """Bodies of this package are inferred once for all, but not with a user's function inside."""
+    from pullback.rules import registry
+
+    def twice(f, x):
+        raise NotImplementedError
+
+    registry.body(twice)(applied)
+    for _ in range(2):
+        made = flat(lambda x: twice(helper, x) + twice(helper, x), [abstract_of(2.0)])
+        assert any(s.value.value is helper.__code__ for s in made.statics)
+
+
+exec("def applied(f, x):\n    return f(f(x))", scope := {"__name__": "pullback.rules.test"})
+applied = scope["applied"]
