@@ -41,8 +41,8 @@ def explain(
     engine: str = "auto",
     options: Mapping[str, Any] = {},
 ) -> Explanation:
-    """How ``f`` is differentiated by all of these arguments: print what this returns. Of an operator
-    such as ``grad(g)``, how ``g`` is."""
+    """How ``f`` is differentiated by all of these arguments: print what this returns. For an
+    operator such as ``grad(g)`` it is about ``g``."""
     while isinstance(f, Operator):
         f = f.f
     op = VJP(f, engine, options)
