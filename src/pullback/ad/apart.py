@@ -17,24 +17,19 @@ from ..ir.edit import split_edge
 from ..ir.loops import loop_forest, preheader
 from ..passes.loop_canonical import add_preheader
 from ..runtime import prims
-from .line import Line, count_up, line_of, reversed_loops
-from .roots import Roots
+from .line import Line, count_up, lines_of, reversed_loops
 
 
 def set_apart(ir: IR, *, forward: bool = False) -> bool:
     """Take such copies out of all loops that do something else as well; whether there were any.
     Stores stay where they are in the ``forward`` half, and before the cut."""
-    roots = Roots(ir)
     reverse = set() if forward else {loop.header for loop in reversed_loops(ir)}
     changed = False
-    for loop in list(loop_forest(ir)):
-        line = line_of(ir, loop, roots)
-        if line is None:
-            continue
+    for line in lines_of(ir, loop_forest(ir)):
         writes = [op for op in line.ops if op.is_call(prims.store, prims.poke)]
         ahead = [op for op in writes if op.is_call(prims.poke) and _saves(op, line)]
         behind = [op for op in writes if op.is_call(prims.store) and _puts_back(op, line)]
-        behind = behind if loop.header in reverse else []
+        behind = behind if line.c.header in reverse else []
         if len(writes) > 1 and (ahead or behind):
             _write(line, ahead, behind)
             changed = True

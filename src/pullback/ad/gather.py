@@ -25,8 +25,7 @@ from ..ir.edit import use_counts
 from ..ir.loops import preheader
 from ..passes.loop_canonical import add_preheader
 from ..runtime import prims
-from .line import Line, count_up, line_of, plus, reversed_loops
-from .roots import Roots
+from .line import Line, count_up, lines_of, plus, reversed_loops
 from .terms import Coefficient, coefficient, collected, terms
 
 SPAN = 16  # the ring is this wide at most
@@ -54,12 +53,13 @@ class Addition:
 
 def gather(ir: IR) -> bool:
     """Turn round all loops of the reverse half where it is sound and of use; whether any was."""
-    roots = Roots(ir)
-    lines = [x for loop in reversed_loops(ir) if (x := line_of(ir, loop, roots)) is not None]
-    found = [(line, additions) for line in lines if (additions := scattered(line))]
-    for line, additions in found:
-        Writer(line, additions).write()
-    return bool(found)
+    changed = False
+    for line in lines_of(ir, reversed_loops(ir)):
+        additions = scattered(line)
+        if additions:
+            Writer(line, additions).write()
+            changed = True
+    return changed
 
 
 # -- what may be turned round ----------------------------------------------------------------------

@@ -175,6 +175,18 @@ def reversed_loops(ir: IR) -> list[Loop]:
     return [x for x in loop_forest(ir, tree) if all(tree.dominates(b, x.header) for b in cut)]
 
 
+def lines_of(ir: IR, loops: Iterable[Loop]) -> Iterator[Line]:
+    """Those of the loops that are lines. Each may be rewritten before the next is asked for."""
+    roots, headers = Roots(ir), [loop.header for loop in loops]
+    blocks, now = -1, {}
+    for header in headers:
+        if len(ir.blocks) != blocks:  # rewritten
+            blocks, now = len(ir.blocks), {loop.header: loop for loop in loop_forest(ir)}
+        line = line_of(ir, now[header], roots)
+        if line is not None:
+            yield line
+
+
 def _known(op: Op) -> bool:
     if op.is_call(prims.load, prims.store, prims.peek, prims.poke):
         return True
