@@ -5,6 +5,7 @@ import math
 import operator
 import sys
 import threading
+import traceback
 
 import numpy as np
 import pytest
@@ -267,11 +268,8 @@ def test_a_failure_leaks_nothing_and_the_next_call_works(balanced):
 def test_a_failure_points_to_the_users_line():
     with pytest.raises(IndexError) as caught:
         failing_sum()(np.zeros(3), 4)
-    last = caught.tb
-    while last.tb_next:
-        last = last.tb_next
-    code = last.tb_frame.f_code
-    assert (code.co_filename, last.tb_lineno, code.co_name) == ("user.py", 12, "inner")
+    last = traceback.extract_tb(caught.tb)[-1]
+    assert (last.filename, last.lineno, last.name) == ("user.py", 12, "inner")
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
 

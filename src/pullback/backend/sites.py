@@ -76,6 +76,7 @@ def caught(raiser: Callable[..., Any], operands: Sequence[Any]) -> BaseException
     try:
         raiser(*operands)
     except Exception as e:
+        e.__context__ = None  # not while handling what Numba raised
         return e.with_traceback(None)
     return RuntimeError(f"compiled code failed where {raiser} does not: {operands}")
 

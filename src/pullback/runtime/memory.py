@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ctypes
 from array import array
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from weakref import ref
 
@@ -105,9 +107,7 @@ class Memory:
     def register(self) -> None:
         """Let machine code that has the address find this object, as long as it lives."""
         address = self.address
-        self.reference = _live[address] = ref(
-            self, lambda _, forget=_live.pop: forget(address, None)
-        )
+        self.reference = _live[address] = ref(self, partial(_forget, address, _live.pop))
 
     def _enter(self) -> None:
         """Tell machine code where to go on."""
@@ -198,6 +198,10 @@ def _turn(address: int, what: int, nbytes: int) -> int:
 
 
 _turn_address = ctypes.cast(_turn, ctypes.c_void_p).value or 0
+
+
+def _forget(address: int, pop: Callable[..., Any], _: Any) -> None:
+    pop(address, None)
 
 
 # -- idle memory -----------------------------------------------------------------------------------
