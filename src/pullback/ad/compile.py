@@ -31,11 +31,13 @@ _lock = threading.RLock()
 @dataclass(frozen=True)
 class Options:
     """``plan``: "full" or "naive" (every needed value stored, every overwrite saved: the oracle).
-    ``run``: "native", or "python" to run the generated code on CPython (slow, for debugging)."""
+    ``run``: "native", or "python" to run the generated code on CPython (slow, for debugging).
+    ``cache``: keep machine code on disk, for other processes."""
 
     plan: str = "full"
     run: str = "native"
     fastmath: bool = False
+    cache: bool = True
 
 
 DEFAULT = Options()
@@ -185,8 +187,9 @@ def _executable(ir: IR, options: Options, flat: Flat) -> Callable[..., Any]:
     from ..backend.native import compile_native
 
     fastmath = options.fastmath or flat.semantics.fastmath
-    # callers refuse overlapping arrays of which one is written
-    return compile_native(ir, options={"fastmath": fastmath, "noalias": True})
+    # noalias: callers refuse overlapping arrays of which one is written
+    chosen = {"fastmath": fastmath, "noalias": True, "cache": options.cache}
+    return compile_native(ir, options=chosen)
 
 
 def _cached(flat: Flat, key: Any, make: Callable[[], Kernel]) -> Kernel:
