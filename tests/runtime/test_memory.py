@@ -7,7 +7,7 @@ import pytest
 from numba import types
 
 from pullback.runtime import memory, prims
-from pullback.runtime.memory import Memory
+from pullback.runtime.memory import Memory, Stack
 from tests.backend.irs import Writer
 
 TAPE = ("tape", types.int64)
@@ -182,3 +182,15 @@ def test_memory_given_back_by_a_finalizer_of_a_cycle_is_found_again(stack):
     push.run(again, 3000)  # asks for more memory
     np.testing.assert_array_equal(pop.run(again, 3000)[0], expected(3000))
     memory.clear_buffers()
+
+
+def test_records_of_several_tapes_can_be_read_after_all_were_taken_back() -> None:
+    stack = Stack()
+    for _ in range(4):
+        stack.grow(2 * stack.capacity + 1)
+    taken = stack.chunks[2:]
+    stack.shrink()
+    stack.shrink()
+    assert all(any(c is s for s in stack.spare) for c in taken)
+    stack.grow(1)
+    assert stack.spare == []

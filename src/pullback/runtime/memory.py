@@ -46,11 +46,13 @@ class Chunk:
 
 
 class Stack:
-    """Chunks of growing size, the last one in use; one more may be kept for later."""
+    """Chunks of growing size, the last one in use. Those gone back from are spare: what they hold
+    can be read until something is put on the stack again (records of several tapes may have been
+    taken back before the first of them is read)."""
 
     def __init__(self) -> None:
         self.chunks = [Chunk(0)]
-        self.spare: Chunk | None = None
+        self.spare: list[Chunk] = []
         self.capacity = 0  # the most bytes that all chunks had together
 
     @property
@@ -63,8 +65,9 @@ class Stack:
 
     def grow(self, nbytes: int) -> None:
         """Go on in a chunk with room for ``nbytes``."""
-        chunk, self.spare = self.spare, None
-        if chunk is None or chunk.end - chunk.begin < nbytes:
+        chunk = next((c for c in self.spare if c.end - c.begin >= nbytes), None)
+        self.spare.clear()
+        if chunk is None:
             chunk = Chunk(max(nbytes, self.capacity, FIRST_CHUNK))
         chunk.top = chunk.begin
         self.chunks.append(chunk)
@@ -73,12 +76,12 @@ class Stack:
     def shrink(self) -> None:
         """Go back to the chunk before."""
         if len(self.chunks) > 1:
-            self.spare = self.chunks.pop()
+            self.spare.append(self.chunks.pop())
 
     def clear(self) -> None:
         """Empty, in one chunk with room for what all had together."""
         if len(self.chunks) > 1 or self.spare:
-            self.chunks, self.spare = [], None  # freed before the new one is made
+            self.chunks, self.spare = [], []  # freed before the new one is made
             self.chunks.append(Chunk(self.capacity))
         self.last.top = self.last.begin
 
@@ -181,6 +184,7 @@ class Memory:
         """Put the bytes back at the addresses they had; what was allocated since is given up."""
         for stack, held in ((self.tape, snapshot.tape), (self.heap, snapshot.heap)):
             stack.chunks = [c for c, _, _ in held]
+            stack.spare = []
             for chunk, top, content in held:
                 chunk.top = top
                 chunk.used()[:] = content
