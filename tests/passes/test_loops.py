@@ -48,6 +48,28 @@ def test_closed_loops_are_left_through_parameters_of_exits_alone(ir):
                 assert not any(isinstance(x, Value) and x in inside for x in used)
 
 
+def test_exits_that_meet_again_hand_the_value_on():
+    """while i < n: [if i == 3: break]; then i, whichever way the loop was left"""
+    ir = IR()
+    n, i = ir.value("n", types.int64), ir.value("i", types.int64)
+    entry, head, body, latch, broken, over, end = (
+        ir.block(p) for p in ([n], [i], [], [], [], [], [])
+    )
+    Builder(ir, entry).jump(head, [0])
+    at = Builder(ir, head)
+    at.branch(at.call(operator.lt, i, n, type=types.boolean), body, over)
+    at.at(body).branch(at.call(operator.eq, i, 3, type=types.boolean), broken, latch)
+    at.at(latch).jump(head, [at.call(operator.add, i, 1, type=types.int64)])
+    at.at(broken).jump(end)
+    at.at(over).jump(end)
+    at.at(end).ret(i)
+    assert lcssa(ir)
+    (a,), (b,), (c,) = broken.params, over.params, end.params
+    assert broken.edges[0].args == (a,) and over.edges[0].args == (b,)
+    assert end.term.value is c
+    assert [run(ir, k) for k in (0, 2, 9)] == [0, 2, 3]
+
+
 def two_returns(make):
     ir = IR()
     c, x = ir.value("c", types.boolean), ir.value("x", types.float64)

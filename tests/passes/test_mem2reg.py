@@ -39,10 +39,11 @@ def test_writes_meet_in_a_parameter():
 
 
 def test_unset_is_undefined_of_the_slots_type():
-    ir = branching(1.0, None, slot=Slot("s", F))
-    assert mem2reg(ir)
-    assert ir.blocks[2].edges[0].args == (Undef(None, F),)
-    assert run(ir, True) == 1.0
+    for contents, unset, arg in (((1.0, None), 2, True), ((None, 1.0), 1, False)):
+        ir = branching(*contents, slot=Slot("s", F))
+        assert mem2reg(ir)
+        assert ir.blocks[unset].edges[0].args == (Undef(None, F),)
+        assert run(ir, arg) == 1.0
 
 
 def test_unset_and_untyped_is_an_unbound_name():
@@ -77,6 +78,19 @@ def test_no_parameter_where_the_slot_is_not_read_again():
     ir.blocks[3].ops.clear()
     Builder(ir, ir.blocks[3]).ret(0)
     assert mem2reg(ir) and ir.blocks[3].params == []
+
+
+def test_no_parameter_where_the_slot_is_written_before_it_is_read_again():
+    slot = Slot("s", F)
+    ir = branching(1.0, 2.0, slot=slot)
+    end, last = ir.blocks[3], ir.block()
+    end.ops.clear()
+    at = Builder(ir, end)
+    at.set(slot, 3.0)
+    at.jump(last)
+    at.at(last).ret(at.get(slot))
+    assert mem2reg(ir) and end.params == [] and last.params == []
+    assert run(ir, True) == 3.0
 
 
 def test_a_slot_that_a_handler_reads_stays():
