@@ -1,4 +1,4 @@
-"""Containers that a function captures: taken by what they hold, and looked at again at each call."""
+"""Containers that a function captures: taken by what they hold, looked at again at each call."""
 
 from __future__ import annotations
 
