@@ -339,9 +339,7 @@ class Raise(Terminator):
 
     __slots__ = ("exc", "cause")
 
-    def __init__(
-        self, exc: Operand | None, cause: Operand | None = None, loc: Loc = Loc()
-    ) -> None:
+    def __init__(self, exc: Operand | None, cause: Operand | None = None, loc: Loc = Loc()) -> None:
         self.exc, self.cause, self.loc = exc, cause, loc
 
     @property

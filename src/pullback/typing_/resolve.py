@@ -350,11 +350,3 @@ def numba_type(a: Abstract) -> Any:
         step = a.elements[2]
         return types.slice2_type if step.known and step.const is None else types.slice3_type
     return a.type
-
-
-def _hashable(f: Any) -> bool:
-    try:
-        hash(f)
-    except TypeError:
-        return False
-    return True
