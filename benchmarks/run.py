@@ -1,5 +1,5 @@
 """Time each kernel and its gradient: python benchmarks/run.py [WORD...] runs those whose name has
-one of the words. One thread; medians; both are compiled, compiling apart.
+one of the words. One thread; the best of several runs; both are compiled, compiling apart.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ def row(kernel: Kernel) -> tuple[str, ...]:
     arguments = kernel.arguments()
     primal, gradient = numba.njit(kernel.f), pb.value_and_grad(kernel.f)
     _, compiling = report.timed(lambda: gradient(*arguments))
-    one = report.seconds(lambda: primal(*arguments))
-    both = report.seconds(lambda: gradient(*arguments))
+    one, both = report.seconds(lambda: primal(*arguments), lambda: gradient(*arguments))
     times = (report.duration(t) for t in (compiling, one, both))
     return (kernel.name, *times, f"{both / one:.2f}")
 

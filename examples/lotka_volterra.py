@@ -163,23 +163,21 @@ class Cost:
     gradient_error: float
 
 
-def measure(pelts: np.ndarray, objective: Callable, jac: bool | None, gradient: Callable) -> Cost:
-    """Fit once more, now that everything is compiled, and time one gradient."""
-    q0 = first_guess(pelts)
-    error = np.abs(gradient(q0, pelts) - central_differences(q0, pelts)).max()
-    (result, _), took = report.timed(lambda: optimise(objective, q0, pelts, jac))
-    one = report.seconds(lambda: gradient(q0, pelts))
-    return Cost(float(result.fun), result.nfev, took, one, float(error))
-
-
 def compare(pelts: np.ndarray) -> tuple[Cost, Cost, float]:
     """With exact gradients, with SciPy's finite differences, and the seconds of one likelihood.
-    All three run compiled code."""
-    primal, both = negative_log_likelihood, pb.value_and_grad(negative_log_likelihood)
-    exact = measure(pelts, both, True, lambda q, y: both(q, y)[1])
-    rough = measure(pelts, primal, None, lambda q, y: approx_fprime(q, primal, 1.5e-8, y))
-    q0 = first_guess(pelts)
-    return exact, rough, report.seconds(lambda: primal(q0, pelts))
+    All three run compiled code, and nothing is compiled any more."""
+    q0, primal = first_guess(pelts), negative_log_likelihood
+    both = pb.value_and_grad(primal)
+    gradients = (lambda: both(q0, pelts)[1], lambda: approx_fprime(q0, primal, 1.5e-8, pelts))
+    reference = central_differences(q0, pelts)
+    errors = [float(np.abs(g() - reference).max()) for g in gradients]
+    once, *each = report.seconds(lambda: primal(q0, pelts), *gradients)
+    costs = []
+    for objective, jac, gradient, error in zip((both, primal), (True, None), each, errors):
+        (result, _), took = report.timed(lambda: optimise(objective, q0, pelts, jac))  # noqa: B023
+        costs.append(Cost(float(result.fun), result.nfev, took, gradient, error))
+    exact, rough = costs
+    return exact, rough, once
 
 
 def central_differences(q: np.ndarray, pelts: np.ndarray) -> np.ndarray:

@@ -21,12 +21,18 @@ def timed(f: Callable[[], Any]) -> tuple[Any, float]:
     return result, timeit.default_timer() - start
 
 
-def seconds(f: Callable[[], Any], repeats: int = 21) -> float:
-    """Seconds that f() takes: the median of several runs of at least a few milliseconds each."""
-    f()
-    number = max(1, int(5e-3 / max(timed(f)[1], 1e-7)))
-    times = sorted(timeit.repeat(f, number=number, repeat=repeats))
-    return times[repeats // 2] / number
+def seconds(*functions: Callable[[], Any], rounds: int = 21) -> list[float]:
+    """Seconds that each of the functions takes: the best of several rounds. They take turns, and
+    each runs for at least a few milliseconds, so that what else runs disturbs all alike."""
+    numbers = []
+    for f in functions:
+        f()
+        numbers.append(max(1, int(5e-3 / max(timed(f)[1], 1e-7))))
+    best = [float("inf")] * len(functions)
+    for _ in range(rounds):
+        for k, (f, number) in enumerate(zip(functions, numbers)):
+            best[k] = min(best[k], timeit.timeit(f, number=number) / number)
+    return best
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
