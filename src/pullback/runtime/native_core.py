@@ -217,7 +217,11 @@ def dense_strides(cx: Any, builder: Any, type: Any, shape: Sequence[Any], order:
 
 
 def element_pointer(cx: Any, builder: Any, arr: Arr, idx: Sequence[Any]) -> Any:
-    """The address of an element; the innermost step is the itemsize where the layout says so."""
+    """The address of an element; the innermost step is the itemsize where the layout says so.
+
+    A constant added to the innermost subscript moves the array's begin instead: neighbours in a
+    loop (``x[i - 1]``, ``x[i]``) then have nothing in common that would tempt LLVM to carry an
+    element from one iteration to the next, which costs vector code more than a load."""
     if not idx:
         return arr.data
     if arr.type.layout == "A":
@@ -229,10 +233,23 @@ def element_pointer(cx: Any, builder: Any, arr: Arr, idx: Sequence[Any]) -> Any:
     outer = list(zip(idx, arr.shape, strict=True))
     if arr.type.layout == "F":
         outer.reverse()
+    innermost, shift = _without_constant(outer[-1][0])
+    outer[-1] = innermost, outer[-1][1]
     offset = outer[0][0]
     for k, n in outer[1:]:
         offset = builder.add(builder.mul(offset, n, flags=["nsw"]), k, flags=["nsw"])
-    return builder.gep(arr.data, [offset], inbounds=True)
+    if not shift:
+        return builder.gep(arr.data, [offset], inbounds=True)
+    return builder.gep(builder.gep(arr.data, [I64(shift)]), [offset])  # maybe outside, halfway
+
+
+def _without_constant(x: Any) -> tuple[Any, int]:
+    """``(y, k)`` where ``x`` is an addition ``y + k`` of a constant, else ``(x, 0)``."""
+    name = getattr(x, "opname", None)
+    if name in ("add", "sub") and isinstance(x.operands[1], ir.Constant):
+        k = x.operands[1].constant
+        return (x.operands[0], k if name == "add" else -k) if isinstance(k, int) else (x, 0)
+    return x, 0
 
 
 def array_type(dtype: Any, ndim: int, order: str) -> Any:
