@@ -138,6 +138,21 @@ def indirect(u: Any, k: float, steps: int) -> Any:
     return np.sum(v * v)
 
 
+def moving_view(u: Any, k: float, steps: int) -> Any:
+    """Each iteration adds to a row of its own: neighbours in it are no neighbours."""
+    n = len(u)
+    a = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            a[i, j] = u[j] * (i + 1)
+    s = 0.0
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            row = a[i]
+            s += k * row[i - 1] * row[i + 1]
+    return s
+
+
 def rotating(u: Any, k: float, steps: int) -> Any:
     n = len(u)
     v, w = u.copy(), np.zeros(n)
@@ -167,7 +182,7 @@ def plane(u: Any, k: float, steps: int) -> Any:
 
 
 LINES = [swapped, nonlinear, wide, one_sided, mirrored, rotating]
-OTHERS = [strided, in_place, through_a_view, itself, indirect]
+OTHERS = [strided, in_place, through_a_view, itself, indirect, moving_view]
 
 
 def second(f: Any, n: int) -> Any:
