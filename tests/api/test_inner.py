@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.errors import TypingError
+from pullback.errors import NoDerivativeError, ReadOnlyArgument, TypingError
 
 from . import NATIVE, PYTHON
 
@@ -150,3 +150,78 @@ def test_what_is_refused_has_a_code(f):
     with pytest.raises(TypingError) as e:
         grad(f)(2.0)
     assert e.value.loc.file == __file__
+
+
+memory = np.zeros(3)
+
+
+def test_writes_to_what_was_captured_are_refused():
+    def by_global(y):
+        memory[0] += y[0] * y[0]
+        return memory[0] * y[1]
+
+    def f(x):
+        return pb.grad(by_global)(x).sum()
+
+    with pytest.raises(NoDerivativeError, match="writes to an array") as e:
+        grad(f)(np.ones(3))
+    assert e.value.loc.line == by_global.__code__.co_firstlineno + 1
+    assert not memory.any()
+
+
+def test_writes_to_what_the_caller_made_are_refused():
+    def f(x):
+        kept = np.zeros(2)
+
+        def inner(y):
+            kept[1] = y * y
+            return kept[1] * y
+
+        return pb.grad(inner)(x)
+
+    with pytest.raises(NoDerivativeError, match="writes to an array"):
+        grad(f)(2.0)
+
+
+def fill(a, n, v):
+    if n > 0:
+        a[n - 1] = v
+        fill(a, n - 1, v * v)
+    return 0.0
+
+
+def test_writes_of_a_recursive_function_are_refused():
+    def f(x):
+        def inner(y):
+            fill(memory, 3, y)
+            return memory[0]
+
+        return pb.grad(inner)(x)
+
+    with pytest.raises(NoDerivativeError, match="writes to an array"):
+        grad(f)(2.0)
+
+
+def test_the_inner_function_may_write_to_its_own():
+    def f(x):
+        def inner(y, scale):
+            scale[0] = 3.0 * y[1]
+            y[1] = y[0] * scale[0]
+            made = np.zeros(2)
+            made[:] = y[1] * y[1]
+            return made[0]
+
+        g = pb.grad(inner)(x, memory)
+        return g[0] + memory[0]
+
+    # (3 y0 y1)^2 by y0: 18 y0 y1^2
+    value, g = pb.value_and_grad(f, options=PYTHON)(np.array([2.0, 5.0]))
+    assert value == 18 * 2.0 * 25.0
+    np.testing.assert_array_equal(g, [18 * 25.0, 36 * 2.0 * 5.0])
+
+
+def test_an_array_that_a_recursive_function_writes_to_is_written_to():
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    with pytest.raises(ReadOnlyArgument):
+        grad(lambda a, x: fill(a, 3, x) + a[0], 1)(fixed, 2.0)

@@ -37,6 +37,7 @@ from .roots import Roots
 from .shadows import ON_HEAP, Shadows
 from .structure import normalise
 from .sums import cancel_zeros
+from .writes import written_roots
 
 TAPE = kinds.TAPE
 
@@ -256,10 +257,7 @@ def _typeof(x: Operand) -> Any:
 
 
 def _written(ir: IR, roots: Roots, args: list[Value]) -> list[Value]:
-    hit: set[Value] = set()
-    for op in ir.ops():
-        if op.is_call(prims.store):
-            hit |= roots[op.args[1]]
+    hit = frozenset[Value]().union(*written_roots(ir, roots).values())
     return [a for a in args if a in hit]
 
 

@@ -23,6 +23,7 @@ from . import kinds
 from .activity import Activity, _close
 from .forward import _Forward
 from .kinds import is_array, is_scalar, type_of
+from .writes import check_confined
 
 
 def new_tag() -> int:
@@ -93,7 +94,12 @@ PRIM_TYPES.update(
 
 # -- rewriting -------------------------------------------------------------------------------------
 def resolve(flat: Flat) -> None:
-    """Rewrite a flat function, and those that it calls, until no tag is left."""
+    """Rewrite a flat function, and those that it calls, until no tag is left. NoDerivativeError if
+    something would be left behind in memory."""
+    for ir in (flat.ir, *(s.flat.ir for s in flat.specialised)):
+        for op in ir.ops():
+            if op.is_call(new_tag):
+                check_confined(ir, op, (tangent, primal))
     for s in flat.specialised:
         s.flat.ir = _resolved(s.flat.ir)
     flat.ir = _resolved(flat.ir)
