@@ -13,7 +13,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from .support import check, flattened
+from pullback.errors import TypingError
+
+from .support import call_flat, check, flattened
 
 X = np.arange(1.0, 7.0)
 A = np.arange(12.0).reshape(3, 4) + 1
@@ -503,3 +505,30 @@ def test_loops_count_in_integers():
     """A range with a known step is counted by its own variable; the latch adds the step."""
     text = str(flattened(zipped, X, X).ir)
     assert "lt(" in text and "iter" not in text
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda x: print(f"{x:.2f}"),
+        lambda x: print("x", str(x)),
+        lambda x: print((x, 2.0)),
+        lambda x: print([x, 2.0]),
+        lambda x: print(slice(x, None)),
+    ],
+)
+def test_nothing_is_printed_wrong(show):
+    with pytest.raises(TypingError, match="print of") as e:
+        flattened(show, 3.0)
+    assert e.value.loc.file == __file__
+
+
+def test_what_is_printed_is_what_cpython_prints(capsys):
+    def f(x, a):
+        print("x", x, 3, True, None, f"{3:d} known", a, (1 if x > 0 else 2))
+        return x
+
+    f(1.5, np.ones(2))
+    want = capsys.readouterr().out
+    call_flat(flattened(f, 1.5, np.ones(2)), f, 1.5, np.ones(2))
+    assert capsys.readouterr().out == want

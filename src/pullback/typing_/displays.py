@@ -208,5 +208,21 @@ def _print(r: Any, c: Call) -> Action:
     args = tuple(c.args)
     if c.kw:
         raise TypingError("print with keyword arguments")
+    for a in args:
+        if isinstance(a, ATuple):
+            raise _unprintable(a)
     plan = scalars.Plan(print, (None,) * len(args), types.none, NONE)
     return products.FlatLeaf(plan, args)
+
+
+def _unprintable(a: ATuple) -> TypingError:
+    """Machine code prints numbers and arrays as they are, and text that is known."""
+    if isinstance(a.cls, products.Text):
+        return TypingError(
+            "print of text with a value in it: compiled code does not format",
+            hint="Print the value as it is, print('x =', x), or print outside.",
+        )
+    kind = getattr(a.cls, "__name__", "tuple")
+    return TypingError(
+        f"print of a {kind} in compiled code", hint="Print its parts: print(x[0], x[1])."
+    )
