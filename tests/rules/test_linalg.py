@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import pullback as pb
+from pullback.errors import NoDerivativeError
 from pullback.rules import linalg, registry
 from pullback.runtime import prims
 
@@ -95,3 +97,31 @@ def test_the_sign_of_a_real_determinant_has_no_derivative():
     da = np.zeros_like(a)
     linalg.detsign_reverse(prims.detsign(a), 1.0, a, da)
     assert not da.any()
+
+
+# -- without a rule --------------------------------------------------------------------------------
+WITHOUT_RULE = [
+    lambda a: np.linalg.svd(a)[1][0],
+    lambda a: np.linalg.qr(a)[1][0, 0],
+    lambda a: np.linalg.eigvals(a)[0],
+    lambda a: np.linalg.eigh(a)[0][1],
+    lambda a: np.linalg.lstsq(a, np.ones(2))[0][0],
+    lambda a: np.linalg.cond(a),
+]
+
+
+@pytest.mark.parametrize("f", WITHOUT_RULE)
+def test_what_has_no_rule_works_where_nothing_flows(f):
+    a = np.array([[2.0, 1.0], [1.0, 3.0]])
+    g = pb.grad(lambda x, a: x * x * f(a), options={"run": "python"})
+    np.testing.assert_allclose(g(3.0, a), 6.0 * f(a), rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", WITHOUT_RULE)
+def test_what_has_no_rule_says_so_where_a_derivative_flows(f):
+    a = np.array([[2.0, 1.0], [1.0, 3.0]])
+    with pytest.raises(NoDerivativeError, match=r"no derivative rule for numpy\.linalg\.") as e:
+        pb.grad(f, options={"run": "python"})(a)
+    assert e.value.loc.file == __file__
+    with pytest.raises(NoDerivativeError, match=r"no derivative rule for numpy\.linalg\."):
+        pb.jvp(f, (a,), (a,), options={"run": "python"})

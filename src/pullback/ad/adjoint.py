@@ -111,12 +111,14 @@ def needs(op: Op, primal: Primal) -> Needs:
 def no_rule(op: Op) -> NoDerivativeError:
     name = getattr(op.callee, "__qualname__", None) or repr(op.callee)
     module = getattr(op.callee, "__module__", None) or ""
+    numbers = all(is_scalar(type_of(x)) for x in (op.result, *op.posargs))
+    cure = f"Give it one, pb.scalar_rule({name}, lambda y, x: ...)"
     return NoDerivativeError(
         f"no derivative rule for {module + '.' if module else ''}{name}, through which an active "
         "value flows",
         loc=op.loc,
         variable=op.result.name,
-        hint=f"Give it one, pb.scalar_rule({name}, lambda y, x: ...), or mark the value with "
+        hint=f"{cure if numbers else 'Write what it does in Python'}, or mark the value with "
         "pb.stop_gradient.",
     )
 
@@ -145,6 +147,16 @@ def check_losses(ir: IR, activity: Activity) -> None:
             continue
         if v in activity.varied:
             raise _lost(op, x)
+
+
+def check_parts(ir: IR, activity: Activity) -> None:
+    """Refuse a leaf that returns several things if a derivative flows through it: none has a
+    rule."""
+    flowing = activity.varied & activity.useful
+    for op in ir.ops():
+        several = isinstance(type_of(op.result), types.BaseTuple) and not is_outlined(op)
+        if several and not op.is_call(prims.pack) and op.result in flowing:
+            raise no_rule(op)
 
 
 #: what NumPy has that writes to an operand and stays a call

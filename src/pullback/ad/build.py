@@ -26,7 +26,7 @@ from ..passes.rotate import rotate
 from ..runtime import prims
 from . import kinds
 from .activity import Activity, returned
-from .adjoint import Primal, check_losses
+from .adjoint import Primal, check_losses, check_parts
 from .calls import is_active_call, pair_of
 from .kinds import is_active_array, is_array, is_scalar, type_of
 from .overlap import decide_copies
@@ -80,6 +80,7 @@ def build(
     roots = Roots(ir)
     chosen = [a for a, on in zip(args, active) if on and kinds.carries(a.type)]
     activity = Activity(ir, roots, chosen, useful_results=wanted)
+    check_parts(ir, activity)
     tape = ir.value("tape", TAPE)
     results = _results(ir)
     flags = [True] * len(results) if wanted is None else list(wanted)

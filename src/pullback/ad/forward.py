@@ -208,7 +208,7 @@ class _Forward:
             return
         callee = self.calls.get(op.args[1])  # type: ignore[arg-type]
         if callee is None:
-            raise no_rule(op)
+            raise no_rule(next((o for o in self.ir.ops() if o.result is op.args[1]), op))
         position = op.args[2].value  # type: ignore[union-attr]
         before = sum(kinds.carries(t) for t in callee.result[:position])
         at = Const(len(callee.result) + before)

@@ -6,6 +6,7 @@ knows.
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from types import FunctionType, MethodType
 from typing import Any
@@ -228,10 +229,25 @@ class Resolver(Entering):
             return self.leaf(c, f)
         try:
             return self.enter(c, body, Semantics(True, False, "numpy"))
-        except (TypingError, LiftError):
-            if not registry.is_inactive(f):
-                raise
-            return self.leaf(c, f)
+        except (TypingError, LiftError) as e:
+            leaf = self.fallback(c, f)
+            if leaf is None:
+                raise e from None
+            return leaf
+
+    def fallback(self, c: Call, f: Any) -> Action | None:
+        """The call as a leaf where its body cannot be entered: if it is inactive, or if it is known
+        to write to nothing and to return memory of its own."""
+        inactive = registry.is_inactive(f)
+        module = str(getattr(f, "__module__", ""))
+        if not inactive and (module.split(".")[0] != "numpy" or _takes_out(f)):
+            return None
+        try:
+            leaf = self.leaf(c, f)
+        except TypingError:
+            return None
+        fresh = module == "numpy.linalg" or _is_number(leaf.result)
+        return leaf if inactive or fresh else None
 
     def leaf(self, c: Call, f: Any) -> Action:
         """A call that stays, typed by Numba."""
@@ -324,6 +340,15 @@ def compiled(f: Any) -> Any:
     made = njit(f)
     registry.same_as(f, made)
     return made
+
+
+@functools.cache
+def _takes_out(f: Any) -> bool:
+    """Whether it may write its result to an operand, as far as its signature says."""
+    try:
+        return "out" in inspect.signature(f).parameters
+    except (TypeError, ValueError):
+        return True
 
 
 def _random(f: Any) -> bool:
