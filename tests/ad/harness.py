@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.ad.build import Built, build
-from pullback.ad.compile import clean, polished, prepared
+from pullback.ad.compile import Options, clean, polished, prepared, source
 from pullback.ad.compile import on_cpython as lower
 from pullback.ad.forward import forward
 from pullback.ir.verify import verify
@@ -39,22 +39,31 @@ class Derived:
     """A function's reverse mode, built once; run it as often as wanted."""
 
     def __init__(
-        self, f: Any, args: tuple[Any, ...], *, naive: bool = False, split: bool = False,
+        self,
+        f: Any,
+        args: tuple[Any, ...],
+        *,
+        naive: bool = False,
+        split: bool = False,
+        plan: str | None = None,
         flat: Flat | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.f = f
         self.flat = flat or flatten(f, args)
         self.split = split
-        active = [True] * len(self.flat.ir.args)
-        self.built: Built = build(prepared(self.flat), active, split=split, naive=naive)
+        options = Options(plan or ("naive" if naive else "full"))
+        ir = source(self.flat, options)
+        active = [True] * len(ir.args)
+        self.built: Built = build(ir, active, split=split, policy=options.policy)
         verify(self.built.forward)
+        fast = options.plan == "full"
         first = self.built.forward
-        self.first = lower(clean(first) if naive else polished(first, forward=split))
+        self.first = lower(polished(first, forward=split) if fast else clean(first))
         self.last = None
         if self.built.reverse is not None:
             verify(self.built.reverse)
             last = self.built.reverse
-            self.last = lower(clean(last) if naive else polished(last))
+            self.last = lower(polished(last) if fast else clean(last))
 
     def __call__(self, *args: Any) -> Gradient:
         count = len(args)

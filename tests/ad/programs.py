@@ -216,7 +216,11 @@ class Draw:
         return [f"{t} = 0", ("while", f"{self.cond()} and {t} < 4", [f"{t} += 1", *body])]
 
 
-HEAD = """def h(e, X, j):
+HEAD = """def same(e):
+    return e
+
+
+def h(e, X, j):
     X[j] = X[j] * e
     c = 1.0
     if lt(e, 0.3):
@@ -290,14 +294,16 @@ def lt_plain(a, b):
     return a < b
 
 
-def program(seed: int, size: int = 14, tree: list[Any] | None = None) -> Program:
+def program(seed: int, size: int = 14, change: Any = None) -> Program:
+    """The program of a seed; ``change(tree, random)`` may rewrite its statements."""
     random = Random(seed)
     draw = Draw(random, size)
-    if tree is None:
-        tree = draw.block(3)
-        while draw.budget > 0:
-            tree += draw.block(3)
-        result = f"    return {draw.expr(2)} + s * u + v + x[0] * y[-1] + (z * w).sum() + B[0, 1]\n"
+    tree = draw.block(3)
+    while draw.budget > 0:
+        tree += draw.block(3)
+    result = f"    return {draw.expr(2)} + s * u + v + x[0] * y[-1] + (z * w).sum() + B[0, 1]\n"
+    if change is not None:
+        tree = change(tree, random)
     source = HEAD + render(tree) + "\n" + result
     margin = Margin()
     plain = {

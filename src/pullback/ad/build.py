@@ -65,13 +65,13 @@ def build(
     wanted: Sequence[bool] | None = None,
     *,
     split: bool = False,
-    naive: bool = False,
+    policy: str = "full",
     inner: bool = False,
 ) -> Built:
     """Differentiate ``source`` (flat typed IR, not changed) by its arguments where ``active``;
     ``wanted`` says which results count (all that can). ``inner``: as ``calls`` has it."""
     ir = source.copy()
-    if not naive and rotate(ir):
+    if policy == "full" and rotate(ir):
         optimize(ir)
     normalise(ir)
     lcssa(ir)
@@ -89,11 +89,11 @@ def build(
     heaped = _to_heap(ir, tape, roots)
     given = [a for a in chosen if is_array(a.type)]
     shadows = Shadows(ir, activity, tape, given, every=inner)
-    _call_forward(ir, activity, shadows, naive)
+    _call_forward(ir, activity, shadows, policy)
     primal = Primal(activity, shadows, heaped)
     check_losses(ir, activity)
     outputs = [shadows.of[results[k]] for k in seeded if results[k] in shadows.of]  # type: ignore[index]
-    plan = make_plan(ir, primal, roots, outputs, split=split, naive=naive)
+    plan = make_plan(ir, primal, roots, outputs, split=split, policy=policy)
     records = Records(ir, plan, tape)
     ir.entry.params.insert(0, tape)
     built = Built(
@@ -232,11 +232,11 @@ def _snapshots(
     ]
 
 
-def _call_forward(ir: IR, activity: Activity, shadows: Shadows, naive: bool) -> None:
+def _call_forward(ir: IR, activity: Activity, shadows: Shadows, policy: str) -> None:
     """Active calls that stay calls become calls of their forward halves."""
     for op in ir.ops():
         if is_active_call(op, activity):
-            pair = pair_of(op.callee, naive)
+            pair = pair_of(op.callee, policy)
             extra = [shadows[op.posargs[i]] for i in pair.arrays]
             shadows.calls[op] = pair
             op.args = (Const(pair.forward), shadows.tape, *op.posargs, *extra)

@@ -78,10 +78,10 @@ class Pair:
         return [i for i, t in enumerate(self.callee.params) if is_scalar(t)]
 
 
-def pair_of(callee: Specialised, naive: bool) -> Pair:
+def pair_of(callee: Specialised, policy: str) -> Pair:
     """The pair of a callee, made on first use: it may well call itself."""
     made = callee.flat.__dict__.setdefault("pairs", {})
-    if naive not in made:
+    if policy not in made:
         f8 = [t for t in callee.params if is_active_array(t)]
         numbers = tuple(t for t in callee.params if is_scalar(t))
         seeds = [t for t in callee.result if is_scalar(t)]
@@ -91,17 +91,18 @@ def pair_of(callee: Specialised, naive: bool) -> Pair:
             f"{callee.name}_forward", (kinds.TAPE, *callee.params, *f8), (*callee.result, *arrays)
         )
         rev = DerivedCall(f"{callee.name}_reverse", (kinds.TAPE, *every, *f8, *seeds), numbers)
-        made[naive] = pair = Pair(callee, fwd, rev)
-        _build(pair, naive)
-    return made[naive]
+        made[policy] = pair = Pair(callee, fwd, rev)
+        _build(pair, policy)
+    return made[policy]
 
 
-def _build(pair: Pair, naive: bool) -> None:
+def _build(pair: Pair, policy: str) -> None:
     from .build import build
     from .compile import prepared
 
     ir = prepared(pair.callee.flat)
-    built = build(ir, [kinds.carries(a.type) for a in ir.args], split=True, naive=naive, inner=True)
+    every = [kinds.carries(a.type) for a in ir.args]
+    built = build(ir, every, split=True, policy=policy, inner=True)
     assert built.reverse is not None
     pair.forward.flat = _flat(built.forward, pair.callee.flat)
     pair.reverse.flat = _flat(built.reverse, pair.callee.flat)

@@ -30,7 +30,9 @@ _lock = threading.RLock()
 
 @dataclass(frozen=True)
 class Options:
-    """``plan``: "full" or "naive" (every needed value stored, every overwrite saved: the oracle).
+    """``plan``: "full", or one of those that must agree with it and are slower: "naive" (every
+    needed value stored, every overwrite saved: the oracle), "store" (needed values stored, nothing
+    saved that need not be), "recompute" (evaluated again wherever that is sound), "unoptimised".
     ``run``: "native", or "python" to run the generated code on CPython (slow, for debugging).
     ``cache``: keep machine code on disk, for other processes."""
 
@@ -38,6 +40,14 @@ class Options:
     run: str = "native"
     fastmath: bool = False
     cache: bool = True
+
+    @property
+    def policy(self) -> str:
+        """What the planner is told."""
+        return "full" if self.plan == "unoptimised" else self.plan
+
+
+PLANS = ("full", "naive", "store", "recompute", "unoptimised")
 
 
 DEFAULT = Options()
@@ -105,8 +115,8 @@ def _primal(flat: Flat, options: Options) -> Kernel:
 def _gradient(
     flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, split: bool, options: Options
 ) -> Kernel:
-    built = build(prepared(flat), active, wanted, split=split, naive=options.plan == "naive")
-    fast = options.plan != "naive"
+    built = build(source(flat, options), active, wanted, split=split, policy=options.policy)
+    fast = options.plan == "full"
     first = polished(built.forward, forward=split) if fast else clean(built.forward)
     parts = {"forward" if split else "combined": first}
     back = None
@@ -125,7 +135,7 @@ def _pushforward(flat: Flat, active: Sequence[bool], options: Options) -> Kernel
 def _hvp(
     flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, options: Options
 ) -> Kernel:
-    built = build(prepared(flat), active, wanted, naive=options.plan == "naive")
+    built = build(source(flat, options), active, wanted, policy=options.policy)
     combined = clean(built.forward)
     n = len(flat.ir.args)
     shadows = [True] * len(built.shadowed)
@@ -135,6 +145,11 @@ def _hvp(
     ir = clean(push.ir)
     call = _executable(ir, options, flat)
     return Kernel(flat, call, 2, built=built, push=push, parts={"combined": combined, "hvp": ir})
+
+
+def source(flat: Flat, options: Options) -> IR:
+    """The function to differentiate."""
+    return flat.ir if options.plan == "unoptimised" else prepared(flat)
 
 
 def prepared(flat: Flat) -> IR:

@@ -60,7 +60,7 @@ class Plan:
     structure: Structure
     primal: Primal
     split: bool
-    naive: bool
+    policy: str
     outputs: list[Value] = field(default_factory=list)  # shadows of results, needed from the start
     sources: dict[Value, Source] = field(default_factory=dict)
     counted: dict[Loop, CountedLoop] = field(default_factory=dict)
@@ -84,12 +84,18 @@ class Plan:
 
 
 def make_plan(
-    ir: IR, primal: Primal, roots: Roots, outputs: list[Value], *, split: bool, naive: bool
+    ir: IR, primal: Primal, roots: Roots, outputs: list[Value], *, split: bool, policy: str
 ) -> Plan:
     structure = Structure(ir)
     stores = _stores(ir, structure)
-    _save(ir, primal, stores if naive else choose_saves(ir, primal, roots, structure, split))
-    plan = Plan(Structure(ir), primal, split, naive, outputs)
+    if policy == "full":
+        saves = choose_saves(ir, primal, roots, structure, split)
+    elif policy == "store":
+        saves = _forced_saves(ir, primal, roots, structure)
+    else:
+        saves = stores
+    _save(ir, primal, saves)
+    plan = Plan(Structure(ir), primal, split, policy, outputs)
     _effects(ir, plan)
     _control(ir, plan)
     plan.counter = _again_by_header(Structure(ir), plan)
@@ -275,7 +281,7 @@ def _trial(
 ) -> Chooser:
     """What would be chosen with these saves; nothing is changed."""
     primal.saved = dict.fromkeys(saves)
-    plan = Plan(s, primal, split, naive=False)
+    plan = Plan(s, primal, split, "full")
     _count_loops(ir, plan)
     return Chooser(ir, plan, roots, trial=True)
 
@@ -423,12 +429,14 @@ class Chooser:
             return Source.LOCAL  # split mode hands the arrays over again
         if v in self.counters:
             return Source.COUNT
-        if self.plan.naive:
+        if self.plan.policy == "naive":
             return Source.TAPE
         if self._induction(v):
             return Source.COUNT
         if v in self.formulas and self._pays(v, self._bounds(v)):
             return Source.COUNT
+        if self.plan.policy == "store" and not is_array(v.type):
+            return Source.TAPE
         op = self.definition.get(v)
         if op is None or not self.evaluable(op, self.points[v]):
             return Source.TAPE
@@ -495,6 +503,8 @@ class Chooser:
 
     def _pays(self, v: Value, operands: tuple[Operand, ...]) -> bool:
         """Whether computing ``v`` from these asks for less than storing it."""
+        if self.plan.policy == "recompute":
+            return True
         budget = [12]
         return sum(self._price(x, budget) for x in operands) < self._taped(v)
 

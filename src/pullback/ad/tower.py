@@ -65,7 +65,7 @@ def _tower(
         results = [("result", k) for k in range(len(_result_types(flat)))]
     else:
         wanted = [s is not None for s in seeds]
-        built = build(prepared(flat), active, wanted, naive=options.plan == "naive")
+        built = build(prepared(flat), active, wanted, policy=options.policy)
         ir = clean(built.forward)
         params = [("tape", 0), *(("arg", p) for p in range(len(flat.ir.args)))]
         params += [("shadow", p) for p in built.shadowed] + [("seed", k) for k in built.seeded]

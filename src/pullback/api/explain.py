@@ -125,8 +125,7 @@ def _stages(made: Explanation, plan: SplitPlan, function: Any, options: Options)
     clock = _Clock(made.seconds)
     flattened = clock("lift and types", lambda: flat(function, plan.prepared.trees))
     ir = clock("optimise", lambda: prepared(flattened))
-    naive = options.plan == "naive"
-    built = clock("differentiate", lambda: build(ir, plan.aim.active, naive=naive))
+    built = clock("differentiate", lambda: build(ir, plan.aim.active, policy=options.policy))
     last = clock("optimise", lambda: clean(built.forward))
     if options.run == "native":
         from ..backend.native import compile_native

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from ..ad.compile import Options
+from ..ad.compile import PLANS, Options
 from ..errors import UnknownOption
 
 ENGINES = ("auto", "native")
@@ -33,7 +33,7 @@ def resolve(engine: str, options: Mapping[str, Any]) -> Options:
     return Options(**options)
 
 
-CHOICES: dict[str, tuple[Any, ...]] = {"plan": ("full", "naive"), "run": ("native", "python")}
+CHOICES: dict[str, tuple[Any, ...]] = {"plan": PLANS, "run": ("native", "python")}
 
 
 def _list(names: Any) -> str:
