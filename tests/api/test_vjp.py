@@ -226,3 +226,54 @@ def test_the_part_without_derivative_takes_anything():
     _, back = vjp(pair, np.ones(3))
     for nothing in (None, 0, "x"):
         assert np.array_equal(back((np.ones(3), (1.0, nothing)))[0], [3.0, 3.0, 3.0])
+
+
+# -- lists and dicts -------------------------------------------------------------------------------
+def listed(x):
+    return [x * x, 3.0 * x]
+
+
+def collected(x):
+    out = []
+    for i in range(x.size):
+        out.append(i * x[i])
+    return out
+
+
+def named(x):
+    return {"square": x * x, "triple": 3.0 * x}
+
+
+def test_the_cotangent_of_a_list_is_a_list():
+    _, back = vjp(listed, 2.0)
+    assert "[float, float]" in repr(back)
+    assert back([1.0, 10.0]) == back((1.0, 10.0)) == (34.0,)
+    _, back = vjp(collected, np.ones(3))
+    assert "list of float64[3]" in repr(back)
+    for cotangent in ([1.0, 2, 3.0], (1.0, 2.0, 3.0)):
+        np.testing.assert_array_equal(back(cotangent)[0], [0.0, 2.0, 6.0])
+
+
+def test_the_cotangent_of_a_dict_goes_by_its_keys():
+    _, back = vjp(named, 2.0)
+    assert back({"triple": 10.0, "square": 1.0}) == (34.0,)
+
+
+@pytest.mark.parametrize(
+    ("f", "cotangent", "words"),
+    [
+        (listed, [1.0], "the cotangent is a list of 1, its value is a list of 2"),
+        (listed, np.ones(2), "its value is a list of 2"),
+        (listed, [1.0, "1"], r"the cotangent\[1\] is a str"),
+        (collected, [1.0], r"the cotangent has shape \(1,\), its value \(3,\)"),
+        (collected, [[1.0], 1.0, 1.0], "is a list of 3, its value is a list of numbers"),
+        (collected, 1.0, "its value is a list of numbers"),
+        (named, {"square": 1.0}, "its value is a dict of 'square', 'triple'"),
+        (named, (1.0, 1.0), "its value is a dict"),
+        (named, {"square": "1", "triple": 1.0}, r"the cotangent\['square'\] is a str"),
+    ],
+)
+def test_cotangent_mismatch_of_containers(f, cotangent, words):
+    _, back = vjp(f, np.ones(3) if f is collected else 2.0)
+    with pytest.raises(CotangentMismatch, match=words):
+        back(cotangent)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numba import types
 
 from ..errors import CotangentMismatch
-from ..typing_ import ATuple
+from ..typing_ import ATuple, AVal
+from ..typing_.lists import ListArray
+from ..typing_.statements import DictOf
 from .tree import (
     Tree,
     carries_any,
@@ -26,6 +28,13 @@ def shown(tree: Tree, shapes: Sequence[Any]) -> str:
     rest = iter(shapes)
 
     def word(t: Tree) -> str:
+        if isinstance(t, ATuple) and t.cls is ListArray:
+            return f"list of {word(t.elements[0])}"
+        if isinstance(t, ATuple) and isinstance(t.cls, DictOf):
+            parts = ", ".join(f"{k!r}: {word(e)}" for k, e in zip(t.cls.keys, t.elements))
+            return f"{{{parts}}}"
+        if isinstance(t, ATuple) and t.cls is list:
+            return f"[{', '.join(map(word, t.elements))}]"
         if isinstance(t, ATuple):
             return f"({', '.join(map(word, t.elements))}{',' * (len(t.elements) == 1)})"
         if t.known:
@@ -63,17 +72,48 @@ def _walk(tree: Tree, x: Any, at: str, out: list[Any], optional: bool) -> None:
         if x is None and (optional or not carries_any(tree)):
             out += [(at, None) for _ in leaves(tree)]
             return
-        if isinstance(x, dict):
-            x = tuple(x.values())
-        if not isinstance(x, tuple) or len(x) != len(tree.elements):
-            raise CotangentMismatch(
-                f"{at} is {_word(x)}, its value is a tuple of {len(tree.elements)}",
-                hint=f"Pass a tuple of {len(tree.elements)}.",
-            )
-        for i, (e, part) in enumerate(zip(tree.elements, x)):
-            _walk(e, part, spell(at, (i,)), out, optional)
+        for path, e, part in _parts(tree, x, at):
+            _walk(e, part, spell(at, path), out, optional)
     elif not tree.known:
         out.append((at, x))
+
+
+def _parts(tree: ATuple, x: Any, at: str) -> Iterator[tuple[Any, Any, Any]]:
+    """The parts of ``x`` with what leads to them and their trees; it must be
+    a container like the value."""
+    cls = tree.cls
+    if cls is ListArray:
+        yield from _numbers(tree, x, at)
+        return
+    keys = cls.keys if isinstance(cls, DictOf) else tuple(range(len(tree.elements)))
+    if isinstance(cls, DictOf):
+        fits = isinstance(x, dict) and set(x) == set(keys)
+        want = f"a dict of {', '.join(map(repr, keys))}"
+    else:
+        fits = isinstance(x, list if cls is list else tuple) or type(x) is tuple
+        fits = fits and len(x) == len(keys)
+        want = f"a {'list' if cls is list else 'tuple'} of {len(keys)}"
+    if not fits:
+        raise CotangentMismatch(f"{at} is {_word(x)}, its value is {want}", hint=f"Pass {want}.")
+    for key, e in zip(keys, tree.elements):
+        yield (key,), e, x[key]
+
+
+def _numbers(tree: ATuple, x: Any, at: str) -> Iterator[tuple[Any, Any, Any]]:
+    """A list of numbers, which is kept in an array."""
+    (e,) = tree.elements
+    if not isinstance(e, AVal) or not is_active_array(e.type):
+        yield (0,), e, x
+        return
+    try:
+        made = np.array(x, str(e.type.dtype)) if isinstance(x, (list, tuple)) else None
+    except (TypeError, ValueError):
+        made = None
+    if made is None:
+        raise CotangentMismatch(
+            f"{at} is {_word(x)}, its value is a list of numbers", hint="Pass a list of numbers."
+        )
+    yield (), e, made
 
 
 def _leaf(x: Any, t: Any, shape: Any, at: str, optional: bool) -> Any:
@@ -119,6 +159,6 @@ def _array_leaf(x: Any, t: Any, shape: tuple[int, ...], at: str, optional: bool)
 def _word(x: Any) -> str:
     if isinstance(x, np.ndarray):
         return f"an array of shape {x.shape}"
-    if isinstance(x, tuple):
-        return f"a tuple of {len(x)}"
+    if isinstance(x, (tuple, list)):
+        return f"a {'list' if isinstance(x, list) else 'tuple'} of {len(x)}"
     return "None" if x is None else f"a {type(x).__name__}"
