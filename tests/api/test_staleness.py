@@ -1,6 +1,8 @@
 """What a function captured is seen as it is at the call."""
 
 import functools
+import subprocess
+import sys
 import types
 
 import numpy as np
@@ -228,3 +230,28 @@ def test_the_same_code_with_other_globals():
         exec(code, scope)
         found.append(grad(scope["f"])(1.0))
     assert found == [2.0, 3.0]
+
+
+FIRST_USES = """
+import pullback as pb
+from pullback.rules import registry
+
+how = {"options": {"run": "python"}}
+pb.grad(lambda x: x * x, **how)(2.0)
+generation = registry.generation()
+pb.hessian(lambda x: x * x * x, **how)(2.0)
+pb.hvp(lambda x: x * x * x, **how)(2.0, 1.0)
+pb.jvp(lambda x: x * x, (2.0,), (1.0,), **how)
+pb.vjp(lambda x: pb.stop_gradient(x) * x, 2.0, **how)[1](1.0)
+pb.jacobian(lambda x: x * x, **how)(2.0)
+pb.check(lambda x: x * x, 2.0, **how)
+pb.explain(lambda x: x * x, 2.0)
+print(registry.generation() - generation)
+"""
+
+
+def test_the_first_use_of_an_operator_makes_nothing_stale():
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_USES], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["0"], done.stderr
