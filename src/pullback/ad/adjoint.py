@@ -17,8 +17,10 @@ import numpy as np
 from numba import types
 
 from ..errors import ActivityLost, NoDerivativeError
+from ..ir.builder import Builder
 from ..ir.core import CALL, IR, Const, Op, Operand, Value
 from ..rules import registry
+from ..rules.registry import ScalarRule
 from ..runtime import prims
 from .activity import Activity, flowing
 from .calls import is_outlined, parts
@@ -286,10 +288,10 @@ def _emit_scalar(op: Op, rev: Reverse) -> None:
             holomorphic, conjugate = partials(op, k)
             terms = []
             if holomorphic is not None:
-                terms.append(_term(op, holomorphic, d, rule.singular, rev, bar=True))
+                terms.append(_term(op, holomorphic, d, rule, rev, bar=True))
             if conjugate is not None:
                 dbar = rev.b.call(np.conjugate, d)
-                terms.append(_term(op, conjugate, dbar, rule.singular, rev, bar=False))
+                terms.append(_term(op, conjugate, dbar, rule, rev, bar=False))
             for t in terms:
                 rev.add(operand, rev.project(t, _widest(op), type_of(operand)))
 
@@ -301,7 +303,7 @@ def _widest(op: Op) -> Any:
 
 
 def _term(
-    op: Op, partial: Callable[..., Any], d: Operand, singular: bool, rev: Reverse, *, bar: bool
+    op: Op, partial: Callable[..., Any], d: Operand, rule: ScalarRule, rev: Reverse, *, bar: bool
 ) -> Operand:
     """``d`` times the partial (``bar``: its conjugate)."""
     used = uses(partial)
@@ -314,15 +316,31 @@ def _term(
         if constant == 0:
             return rev.b.call(operator.mul, d, 0.0)
         return rev.b.call(operator.mul, d, constant.conjugate() if bar else constant)
+    zero = Const(rev.zero(op.result.type))
+    if op.is_call(prims.select):
+        return passed(rev.b, rule, partial, rev.recover(op.args[1]), d, zero)
     operands = (op.result, *op.posargs)
     args = [rev.recover(x) if i in used else Const(None) for i, x in enumerate(operands)]
     p = rev.b.call(partial, *args[: partial.__code__.co_argcount])
     if bar and any(isinstance(type_of(x), types.Complex) for x in operands):
         p = rev.b.call(np.conjugate, p)
-    t = rev.b.call(operator.mul, d, p)
-    if singular:
-        live = rev.b.call(operator.ne, d, Const(rev.zero(op.result.type)))
-        t = rev.b.call(prims.select, live, t, Const(rev.zero(op.result.type)))
+    return product(rev.b, rule, d, p, zero)
+
+
+def passed(
+    b: Builder, rule: ScalarRule, partial: Any, c: Operand, d: Operand, zero: Const
+) -> Operand:
+    """What ``select`` passes to the operand with this partial of ``d``: all or nothing."""
+    first = partial is rule.partials[1]
+    return b.call(prims.select, c, *((d, zero) if first else (zero, d)))
+
+
+def product(b: Builder, rule: ScalarRule, d: Operand, p: Operand, zero: Const) -> Operand:
+    """``d`` times a partial, with the rule's strong zeros."""
+    t = b.call(operator.mul, d, p)
+    for strong, x in ((rule.singular, d), (rule.switch, p)):
+        if strong:
+            t = b.call(prims.select, b.call(operator.ne, x, 0.0 if x is p else zero), t, zero)
     return t
 
 

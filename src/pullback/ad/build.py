@@ -30,7 +30,8 @@ from .adjoint import Primal, check_losses, check_parts
 from .calls import is_active_call, pair_of
 from .kinds import is_active_array, is_array, is_scalar, type_of
 from .overlap import decide_copies
-from .plan import Plan, make_plan
+from .plan import Plan
+from .planning import make_plan
 from .records import Records
 from .reverse import Reverse
 from .roots import Roots

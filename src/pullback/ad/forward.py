@@ -35,10 +35,11 @@ from ..ir.core import (
     Value,
 )
 from ..rules import registry
+from ..rules.registry import ScalarRule
 from ..runtime import prims
 from . import kinds
 from .activity import Activity, flowing, returned
-from .adjoint import no_rule, partials, uses
+from .adjoint import no_rule, partials, passed, product, uses
 from .calls import is_outlined, pushforward_of
 from .kinds import is_array, is_scalar, type_of
 from .roots import Roots, is_view
@@ -306,11 +307,11 @@ class _Forward:
             t = self.twin[op.posargs[k]]  # type: ignore[index]
             holomorphic, conjugate = partials(op, k)
             if holomorphic is not None:
-                yield self._term(op, holomorphic, t, rule.singular)
+                yield self._term(op, holomorphic, t, rule)
             if conjugate is not None:
-                yield self._term(op, conjugate, self.b.call(np.conjugate, t), rule.singular)
+                yield self._term(op, conjugate, self.b.call(np.conjugate, t), rule)
 
-    def _term(self, op: Op, partial: Any, t: Operand, singular: bool) -> Operand:
+    def _term(self, op: Op, partial: Any, t: Operand, rule: ScalarRule) -> Operand:
         used = uses(partial)
         if not used:
             constant = partial(*[None] * partial.__code__.co_argcount)
@@ -321,15 +322,13 @@ class _Forward:
                 if constant == -1
                 else self.b.call(operator.mul, t, constant)
             )
+        zero = Const(kinds.zero(op.result.type))
+        if op.is_call(prims.select):
+            return passed(self.b, rule, partial, op.args[1], t, zero)
         operands = (op.result, *op.posargs)
         args = [x if i in used else Const(None) for i, x in enumerate(operands)]
         p = self.b.call(partial, *args[: partial.__code__.co_argcount])
-        term = self.b.call(operator.mul, t, p)
-        if singular:
-            zero = Const(kinds.zero(op.result.type))
-            live = self.b.call(operator.ne, t, zero)
-            return self.b.call(prims.select, live, term, zero)
-        return term
+        return product(self.b, rule, t, p, zero)
 
     def _project(self, d: Operand, want: Any) -> Operand:
         if want in (types.float64, types.complex128):
