@@ -158,9 +158,11 @@ def _(x: Any, dtype: Any, order: Any = None, casting: Any = None, subok: Any = N
     return calling(copied(x, to, known(order, "K"), "astype"), SIGNATURE)
 
 
-@body(np.astype)
-def numpy_astype(x: Any, dtype: Any, copy: bool = True) -> Any:
-    return astype(x, dtype, copy=copy)
+if hasattr(np, "astype"):  # from NumPy 2.1 on
+
+    @body(np.astype)
+    def numpy_astype(x: Any, dtype: Any, copy: bool = True) -> Any:
+        return astype(x, dtype, copy=copy)
 
 
 # -- choice ----------------------------------------------------------------------------------------
