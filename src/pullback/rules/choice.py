@@ -27,6 +27,7 @@ register(
     (max, min, np.maximum, np.minimum, np.fmax, np.fmin),
     lambda y, a, b: _chosen(y, a, b),
     lambda y, a, b: _chosen(y, b, a),
+    switch=True,
 )
 register(
     (prims.select,),

@@ -32,6 +32,8 @@ class ScalarRule:
     ``partials[k](y, *inputs)`` is dy/dx_k, or is ``None`` if no derivative flows to operand k.
     ``singular``: a zero cotangent (tangent) gives a zero contribution even where the partial is
     infinite or NaN (strong zero).
+    ``switch``: the function passes operands on or not. Where a partial is zero the contribution is
+    zero, even of an infinite or NaN cotangent (tangent): what was not chosen does not matter.
     ``wirtinger[k]`` is ``(dz, dzbar)``, used instead of ``partials[k]`` where operand k is complex
     and the function is not holomorphic; either of the two may be ``None`` (zero).
 
@@ -44,6 +46,7 @@ class ScalarRule:
     partials: tuple[Partial | None, ...]
     singular: bool = False
     wirtinger: tuple[tuple[Partial | None, Partial | None], ...] | None = None
+    switch: bool = False
 
     @property
     def arity(self) -> int:
@@ -104,6 +107,7 @@ def scalar_rule(
     *partials: Partial | complex | None,
     singular: bool = False,
     wirtinger: Any = None,
+    switch: bool = False,
 ) -> ScalarRule:
     """Give ``f``, a function of numbers, its partial derivatives.
 
@@ -118,7 +122,7 @@ def scalar_rule(
     if wirtinger is not None and arity == 1 and not isinstance(wirtinger[0], tuple):
         wirtinger = (wirtinger,)
     pairs = wirtinger and tuple((_partial(a, arity), _partial(b, arity)) for a, b in wirtinger)
-    rule = ScalarRule(f, tuple(_partial(p, arity) for p in partials), singular, pairs)
+    rule = ScalarRule(f, tuple(_partial(p, arity) for p in partials), singular, pairs, switch)
     _scalar[f] = rule
     _changed()
     return rule
