@@ -3,6 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
+from pullback.backend import cache
 from pullback.cli import main
 
 MODEL = """
@@ -113,3 +114,21 @@ def test_explain_prints_something_about_the_function(model):
     result = run("explain", f"{model}:loss", "np.ones(3)")
     assert result.exit_code == 0, result.output
     assert "loss" in result.output
+
+
+# -- machine code on disk --------------------------------------------------------------------------
+def test_the_cache_is_measured_and_cleared(tmp_path, monkeypatch):
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path))
+    (tmp_path / "letter.txt").write_text("mine")
+    assert run("cache", "info").output == f"{tmp_path}\n0 files, 0.0 MB\n"
+    cache.save("key", b"x" * 1_500_000)
+    assert run("cache", "info").output == f"{tmp_path}\n1 file, 1.5 MB\n"
+    assert run("cache", "clear").output == f"1 file removed from {tmp_path}\n"
+    assert cache.load("key") is None
+    assert [f.name for f in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_there_need_not_be_a_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PULLBACK_CACHE_DIR", str(tmp_path / "nowhere"))
+    assert "0 files" in run("cache", "info").output
+    assert run("cache", "clear").output.startswith("0 files removed")

@@ -1,4 +1,4 @@
-"""The command line: ``pullback demo | ir | check | explain``.
+"""The command line: ``pullback demo | ir | check | explain | cache``.
 
 A function is named FILE:FUNC, where FILE is a path or the name of a module that can be imported,
 and FUNC may be dotted (``Class.method``). Arguments are Python expressions that see ``np``,
@@ -166,6 +166,33 @@ def explain(target: str, arguments: tuple[str, ...]) -> None:
     import pullback as pb
 
     click.echo(on_behalf_of(f, lambda: pb.explain(f, *values)))
+
+
+@main.group("cache")
+def cache_() -> None:
+    """The machine code that is kept on disk for other processes."""
+
+
+@cache_.command()
+def info() -> None:
+    """Say where it is, and how much."""
+    from .backend import cache
+
+    sizes = [f.stat().st_size for f in cache.files()]
+    click.echo(cache.directory())
+    click.echo(f"{counted(len(sizes))}, {sum(sizes) / 1e6:.1f} MB")
+
+
+@cache_.command()
+def clear() -> None:
+    """Remove it; what is needed is compiled again."""
+    from .backend import cache
+
+    click.echo(f"{counted(cache.clear())} removed from {cache.directory()}")
+
+
+def counted(files: int) -> str:
+    return f"{files} file{'s' * (files != 1)}"
 
 
 def on_behalf_of(f: Callable[..., Any], work: Callable[[], Any]) -> Any:

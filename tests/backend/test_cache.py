@@ -94,14 +94,15 @@ def test_old_files_make_room(folder, monkeypatch):
     monkeypatch.setattr(cache, "LIMIT", 4)
     for k in range(5):
         cache.save(f"{k}", k)
-        os.utime(folder / f"{k}", (k, k))
+        os.utime(folder / f"{k}{cache.SUFFIX}", (k, k))
     cache.save("last", 0)
-    names = {f.name for f in folder.iterdir()}
+    names = {f.stem for f in folder.iterdir()}
     assert "last" in names
     assert "0" not in names
     assert cache.load("0") is None
-    cache.clear()
-    assert not list(folder.iterdir())
+    (folder / "of the user").touch()
+    assert cache.clear() == len(names)
+    assert [f.name for f in folder.iterdir()] == ["of the user"]
 
 
 def test_the_same_function_is_compiled_once_in_a_process(monkeypatch):

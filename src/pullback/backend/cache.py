@@ -25,6 +25,9 @@ import numpy as np
 LIMIT = 1000
 """How many files are kept; the least recently used go first."""
 
+SUFFIX = ".machine-code"
+"""What their names end in."""
+
 
 def directory() -> Path:
     """Where the files are: ``PULLBACK_CACHE_DIR``, or the user's cache directory."""
@@ -49,7 +52,7 @@ def versions() -> tuple[str, ...]:
 
 def load(key: str) -> Any:
     """What was saved under ``key``, or None."""
-    path = directory() / key
+    path = directory() / (key + SUFFIX)
     try:
         content = pickle.loads(path.read_bytes())
         path.touch()
@@ -67,25 +70,32 @@ def save(key: str, content: Any) -> None:
     try:
         folder = directory()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder)
+        handle, name = tempfile.mkstemp(SUFFIX, dir=folder)
         with os.fdopen(handle, "wb") as file:
             pickle.dump(content, file)
-        os.replace(name, folder / key)
-        prune(folder)
+        os.replace(name, folder / (key + SUFFIX))
+        prune()
     except OSError:
         return
 
 
-def prune(folder: Path) -> None:
+def prune() -> None:
     """Remove the least recently used quarter of the files if there are too many."""
-    files = list(folder.iterdir())
-    if len(files) > LIMIT:
-        files.sort(key=lambda f: f.stat().st_mtime)
-        for f in files[: LIMIT // 4]:
+    found = files()
+    if len(found) > LIMIT:
+        found.sort(key=lambda f: f.stat().st_mtime)
+        for f in found[: LIMIT // 4]:
             f.unlink(missing_ok=True)
 
 
-def clear() -> None:
-    """Remove all files."""
-    for f in directory().glob("*"):
+def files() -> list[Path]:
+    """The files that there are. Others in the directory are not ours, and never touched."""
+    return [f for f in directory().glob("*" + SUFFIX) if f.is_file()]
+
+
+def clear() -> int:
+    """Remove all files; how many there were."""
+    found = files()
+    for f in found:
         f.unlink(missing_ok=True)
+    return len(found)
