@@ -61,7 +61,29 @@ def two_names(u: Any, v: Any, steps: int) -> Any:
     return np.sum(u * u)
 
 
-PROGRAMS = [square, chain, ahead, downwards, two_names]
+def one_place(u: Any, v: Any, steps: int) -> Any:
+    """An element is overwritten again and again: what it held first is put back last."""
+    s = 1.0
+    for k in range(len(u)):
+        for i in range(len(u)):
+            s += s * v[i] * v[-1 - i] * u[i]
+        for _ in range(steps):
+            v[k] += 0.3
+    return s
+
+
+def some_places(u: Any, v: Any, steps: int) -> Any:
+    """Several iterations may meet in an element."""
+    s, p = 1.0, np.arange(len(u)) // 2
+    for _ in range(steps):
+        for i in range(len(u)):
+            s += s * v[i] * v[-1 - i] * u[i]
+        for i in range(len(u)):
+            v[p[i]] += 0.3
+    return s
+
+
+PROGRAMS = [square, chain, ahead, downwards, two_names, one_place, some_places]
 
 
 def arguments(n: int, steps: int) -> tuple[Any, ...]:

@@ -53,10 +53,19 @@ def _puts_back(store: Op, line: Line) -> bool:
         return False
     if not line.fixed(x) or not _by_counter(store, line):
         return False
+    if not isinstance(v, Const) and not _elsewhere_each_time(store, line):
+        return False
     others = [op for op in line.ops if op.is_call(prims.store) and op is not store]
     loads = [op for op in line.ops if op.is_call(prims.load)]
     alone = not any(line.roots[x] & line.roots[op.args[1]] for op in others)
     return alone and not any(line.written_before(r, store) for r in loads)
+
+
+def _elsewhere_each_time(store: Op, line: Line) -> bool:
+    """Whether no two iterations write the same element: of what they put back there the one that
+    comes last counts, and the loop behind goes upwards."""
+    forms = [line.linear(x) for x in store.args[3:]]
+    return any(f is not None and line.c.var in f.terms for f in forms)
 
 
 def _by_counter(op: Op, line: Line) -> bool:
