@@ -45,6 +45,27 @@ def products(x, n):
     return z
 
 
+def fill(x, n, v):
+    """Returns a constant."""
+    if n > 0:
+        x[n - 1] = v
+        fill(x, n - 1, v * v)
+    return 0.5
+
+
+def put(x, n, v):
+    """Returns nothing."""
+    x[n - 1] = v
+    if n > 1:
+        put(x, n - 1, v * v)
+
+
+def into_new(write, v):
+    made = np.zeros(2)
+    write(made, 2, v)
+    return v * made[0] + made[1]
+
+
 def in_loop(x, n):
     s = 0.0
     for i in range(n):
@@ -58,6 +79,8 @@ CASES = [
     (lambda x, n: even(x, n), (0.3, 5)),
     (lambda x, n: products(x, n).sum(), (np.array([0.3, 1.2]), 3)),
     (in_loop, (0.4, 4)),
+    (lambda v: into_new(fill, v), (0.7,)),
+    (lambda v: into_new(put, v), (0.7,)),
 ]
 
 

@@ -80,7 +80,8 @@ def build(
     args = list(ir.args)
     roots = Roots(ir)
     chosen = [a for a, on in zip(args, active) if on and kinds.carries(a.type)]
-    activity = Activity(ir, roots, chosen, useful_results=wanted)
+    seen = [a for a in args if is_active_array(a.type)] if inner else []  # by the caller, later
+    activity = Activity(ir, roots, chosen, useful_results=wanted, useful_args=seen)
     check_parts(ir, activity)
     tape = ir.value("tape", TAPE)
     results = _results(ir)
@@ -97,14 +98,15 @@ def build(
     plan = make_plan(ir, primal, roots, outputs, split=split, policy=policy)
     records = Records(ir, plan, tape)
     ir.entry.params.insert(0, tape)
+    kinds_ = [type_of(r) or _typeof(r) for r in results]
     built = Built(
         forward=ir,
         reverse=None,
         shadowed=[args.index(a) for a in shadows.arguments],
         scalars=[args.index(a) for a in chosen if is_scalar(a.type)],
-        seeded=[k for k, r in enumerate(results) if is_scalar(type_of(r))] if inner else seeded,
+        seeded=[k for k, t in enumerate(kinds_) if is_scalar(t)] if inner else seeded,
         arrays=[i for i, a in enumerate(args) if is_array(a.type)],
-        results=[kinds.type_of(r) or _typeof(r) for r in results],
+        results=kinds_,
         written=[args.index(a) for a in written],
         from_args=[_argument_of(r, roots, args) for r in results],
         plan=plan,
