@@ -324,3 +324,19 @@ def test_float32_stays_float32() -> None:
     for g in both_plans(f, x):
         assert g.grads[0].dtype == np.float32
         np.testing.assert_allclose(g.grads[0], [1.2, 0.4, 1.25], rtol=1e-6)
+
+
+def test_joins_in_a_loop_without_a_reverse() -> None:
+    """Handles change hands in it, and by which way need not be remembered."""
+
+    def f(a, z, u, n):
+        z = z * a
+        for i in range(n):
+            for _ in range(3):
+                z, u = u, z
+            if i % 3 == 1:
+                z, u = u, z
+        return u[0] * u[1]
+
+    for n in range(5):
+        agree(f, 1.1, np.array([0.5, 0.7]), np.array([1.5, 0.3]), n)

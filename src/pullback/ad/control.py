@@ -51,7 +51,9 @@ def remember(ir: IR, plan: Plan) -> None:
         preds = [p for p in s.preds[b.id] if p in s.returning]
         if b.id not in s.returning or len(preds) < 2 or b.id in headers:
             continue
-        around = _inert(b.id, plan)
+        loop = s.forest.innermost(b.id)
+        passed_by = loop is not None and not plan.is_effective(loop)
+        around = s.tree.idom[b.id] if passed_by else _inert(b.id, plan)
         if around is not None:
             plan.skipped[b.id] = around
             continue
