@@ -202,7 +202,7 @@ What differs from NumPy:
 - `partition` sorts. Sums are added one after the other (single precision in double precision), so
   that their last digits differ from NumPy's pairwise sums.
 - `squeeze` needs `axis`; matrix norms by singular values, decompositions other than Cholesky's and
-  eigenvalues are refused.
+  eigenvalues are computed, and have no derivative.
 - Only the lower triangle counts in the derivative of `cholesky`: only that is read.
 
 | function | verdict |
