@@ -7,6 +7,7 @@ from collections.abc import Collection
 from ..ir.core import IR, Op
 from ..runtime import prims
 from .adjoint import Primal, needs
+from .dependence import Dependence
 from .kinds import type_of
 from .plan import Plan, Point, Source, count_loops, reaches, weight
 from .roots import Root, Roots
@@ -20,60 +21,62 @@ def choose_saves(ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool
     Arrays read as a whole (by a matrix product, say) leave no choice. For the others, root by root:
     either its loads are taped, or they are evaluated again, which asks for saves. Whichever
     handles fewer values is taken, weighted by how deep in loops they are."""
-    must = forced_saves(ir, primal, roots, s)
-    best, cost = must, _cost(ir, primal, roots, s, split, must)
-    for root in sorted(_written_roots(ir, roots), key=lambda r: r.id):
-        stores = [op for op in all_stores(ir, s) if root in roots[op.args[1]]]
-        trial, kept = _pruned(ir, primal, roots, s, split, {*best, *stores}, must)
-        if kept < cost:
-            best, cost = trial, kept
-    return best
+    return Trials(ir, primal, roots, s, split).best()
 
 
-def _written_roots(ir: IR, roots: Roots) -> set[Root]:
-    return {r for op in ir.ops() if op.is_call(prims.store) for r in roots[op.args[1]]}
+class Trials:
+    """Plans tried with one set of saves or another; nothing is changed."""
 
+    def __init__(self, ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool) -> None:
+        self.ir, self.primal, self.roots, self.s = ir, primal, roots, s
+        self.plan = Plan(s, primal, split, "full")
+        count_loops(ir, self.plan)
+        self.dependence = Dependence(ir, s, roots, self.plan.counted)
+        self.must = forced_saves(ir, primal, roots, s)
 
-def _pruned(
-    ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool, saves: set[Op], must: set[Op]
-) -> tuple[set[Op], float]:
-    """Of the saves those that some evaluated load asks for, and the cost of the plan with them."""
-    chooser = _trial(ir, primal, roots, s, split, saves)
-    again = [
-        chooser.definition[v]
-        for v, source in chooser.sources.items()
-        if source is Source.AGAIN and chooser.definition[v].is_call(prims.load)
-    ]
-    kept = {
-        op
-        for op, _ in chooser.stores
-        if op in saves
-        and any(
-            roots[load.args[1]] & roots[op.args[1]]
-            and chooser.shows(load, op, chooser.points[load.result])
-            for load in again
-        )
-    }
-    kept |= must
-    return kept, _cost(ir, primal, roots, s, split, kept)
+    def best(self) -> Collection[Op]:
+        best = self.must
+        _, cost = self.tried(best)
+        for root in sorted(self._written_roots(), key=lambda r: r.id):
+            stores = {op for op in all_stores(self.ir, self.s) if root in self.roots[op.args[1]]}
+            if stores <= best:
+                continue
+            chooser, _ = self.tried({*best, *stores})
+            trial = self.asked_for(chooser, {*best, *stores})
+            _, kept = self.tried(trial)
+            if kept < cost:
+                best, cost = trial, kept
+        return best
 
+    def tried(self, saves: Collection[Op]) -> tuple[Chooser, float]:
+        """What would be chosen with these saves, and what it would cost."""
+        self.primal.saved = dict.fromkeys(saves)
+        chooser = Chooser(self.ir, self.plan, self.roots, self.dependence)
+        taped = sum(chooser.taped(v) for v, how in chooser.sources.items() if how is Source.TAPE)
+        return chooser, taped + sum(8 * weight(self.s, self.s.home[op.result]) for op in saves)
 
-def _trial(
-    ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool, saves: Collection[Op]
-) -> Chooser:
-    """What would be chosen with these saves; nothing is changed."""
-    primal.saved = dict.fromkeys(saves)
-    plan = Plan(s, primal, split, "full")
-    count_loops(ir, plan)
-    return Chooser(ir, plan, roots, trial=True)
+    def asked_for(self, chooser: Chooser, saves: set[Op]) -> set[Op]:
+        """Of the saves those that some load which is evaluated again asks for."""
+        again = [
+            chooser.definition[v]
+            for v, source in chooser.sources.items()
+            if source is Source.AGAIN and chooser.definition[v].is_call(prims.load)
+        ]
+        roots = self.roots
+        return self.must | {
+            op
+            for op, _ in chooser.stores
+            if op in saves
+            and any(
+                roots[load.args[1]] & roots[op.args[1]]
+                and chooser.shows(load, op, chooser.points[load.result])
+                for load in again
+            )
+        }
 
-
-def _cost(
-    ir: IR, primal: Primal, roots: Roots, s: Structure, split: bool, saves: Collection[Op]
-) -> float:
-    chooser = _trial(ir, primal, roots, s, split, saves)
-    taped = sum(chooser.taped(v) for v, how in chooser.sources.items() if how is Source.TAPE)
-    return taped + sum(8 * weight(s, s.home[op.result]) for op in saves)
+    def _written_roots(self) -> set[Root]:
+        written = (op.args[1] for op in self.ir.ops() if op.is_call(prims.store))
+        return {r for x in written for r in self.roots[x]}
 
 
 def forced_saves(ir: IR, primal: Primal, roots: Roots, s: Structure) -> set[Op]:

@@ -19,11 +19,14 @@ from .roots import Roots, is_view
 
 class Chooser:
     """Chooses the source of every needed value: users before what they use, so that all points at
-    which a value is wanted are known when its turn comes."""
+    which a value is wanted are known when its turn comes. A trial, before control flow remembers
+    anything, takes counters as given; it shares what is known of ``dependence`` with others."""
 
-    def __init__(self, ir: IR, plan: Plan, roots: Roots, trial: bool = False) -> None:
+    def __init__(
+        self, ir: IR, plan: Plan, roots: Roots, dependence: Dependence | None = None
+    ) -> None:
         self.ir, self.plan, self.roots, self.s = ir, plan, roots, plan.structure
-        self.trial = trial  # before control flow remembers anything: take counters as given
+        self.trial = dependence is not None
         self.sources: dict[Value, Source] = {}
         self.points: dict[Value, list[Point]] = defaultdict(list)
         self.definition: dict[Value, Op] = {op.result: op for op in ir.ops()}
@@ -36,7 +39,7 @@ class Chooser:
             for c in plan.counted.values()
             if c.header == header and not c.breaks
         }
-        self.dependence = Dependence(ir, plan.structure, roots, plan.counted)
+        self.dependence = dependence or Dependence(ir, plan.structure, roots, plan.counted)
         self.place: dict[Value, Point] = {}
         self.stores: list[tuple[Op, Point]] = []
         for b in self.s.order:
