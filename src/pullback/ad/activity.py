@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from ..ir.core import CALL, IR, SLOTGET, SLOTSET, Op, Operand, Return, Slot, Value
 from ..rules import registry
 from ..runtime import prims
-from .calls import is_outlined
+from .calls import is_outlined, tapes_of
 from .kinds import carries, is_active_array, is_array, is_scalar
 from .roots import CELLS, Root, Roots, _edges, is_view
 
@@ -38,6 +38,7 @@ class Activity:
         *,
         useful_results: Iterable[bool] | None = None,
         useful_args: Iterable[Value] = (),
+        half: bool = False,
     ) -> None:
         self.ir, self.roots = ir, roots
         flows: dict[Node, set[Node]] = {}
@@ -46,12 +47,13 @@ class Activity:
         seeds: set[Node] = set()
         for a in active_args:
             seeds.add(memory(a) if is_active_array(a.type) else a)
-        self.varied = _reach(flows, seeds)
+        shared = _on_tape(ir, roots) if half else set()
+        self.varied = _reach(flows, seeds | shared)
         back: dict[Node, set[Node]] = {}
         for source, targets in flows.items():
             for t in targets:
                 back.setdefault(t, set()).add(source)
-        ends: set[Node] = {memory(a) for a in useful_args}
+        ends: set[Node] = shared | {memory(a) for a in useful_args}
         for v in _results(ir, useful_results):
             if is_active_array(v.type):
                 ends.update(memory(r) for r in roots[v])
@@ -77,6 +79,13 @@ class Activity:
             and is_active_array(x.type)
             and any(r in self.shadowed for r in self.roots[x])
         )
+
+
+def _on_tape(ir: IR, roots: Roots) -> set[Node]:
+    """What one half of a pair and the other both know: all that is on the tape."""
+    arrays = set(roots.slots.get(CELLS, frozenset()))
+    arrays.update(*(roots[op.result] for op in ir.ops() if op.is_call(prims.peek)))
+    return {CELLS, *map(memory, arrays)}
 
 
 def _close(shadowed: set[Root], roots: Roots) -> frozenset[Root]:
@@ -175,7 +184,7 @@ def _op_flows(op: Op, roots: Roots):
             if isinstance(a, Value) and is_scalar(a.type):
                 yield a, op.result
     elif is_outlined(op):
-        yield from _everything(op, roots, writes=True)
+        yield from _everything(op, roots, writes=True, tape=bool(tapes_of(op.callee)))
     else:  # a leaf with an array rule, or one without any rule: an error if it turns out active
         yield from _everything(op, roots, writes=False)
 
@@ -192,13 +201,14 @@ ALLOCATIONS = (
 )
 
 
-def _everything(op: Op, roots: Roots, writes: bool):
-    """From every operand to every result, and to the memory of array operands if it ``writes``."""
-    starts: list[Node] = []
+def _everything(op: Op, roots: Roots, writes: bool, tape: bool = False):
+    """From every operand to every result, and to the memory of array operands if it ``writes``;
+    from and to the ``tape`` if it has one."""
+    starts: list[Node] = [CELLS] if tape else []
     for a in op.posargs:
         if isinstance(a, Value):
             starts += [memory(r) for r in roots[a]] if is_array(a.type) else [a]
-    ends: list[Node] = [op.result]
+    ends: list[Node] = [op.result, *starts[:tape]]
     ends += [memory(r) for r in roots[op.result]]
     if writes:
         ends += [n for n in starts if isinstance(n, tuple)]

@@ -23,7 +23,7 @@ from ..rules import registry
 from ..rules.registry import ScalarRule
 from ..runtime import prims
 from .activity import Activity, flowing
-from .calls import is_outlined, parts
+from .calls import is_outlined, parts, reads_whole
 from .kinds import is_active_array, is_array, is_scalar, type_of
 from .roots import is_view
 from .shadows import Shadows
@@ -51,6 +51,11 @@ class Primal:
     shadows: Shadows
     heaped: dict[Value, Value] = field(default_factory=dict)  # leaf's result -> its copy in use
     saved: dict[Op, Value | None] = field(default_factory=dict)  # store -> what it overwrites
+    writes: dict[Op, frozenset[Value]] = field(default_factory=dict)  # call -> roots it writes to
+
+    def puts_back(self, call: Op, roots: frozenset[Value]) -> bool:
+        """Whether the reverse of a call leaves in the roots what they held before it."""
+        return call in self.shadows.calls and all(is_active_array(r.type) for r in roots)
 
     def reversed(self, op: Op) -> bool:
         """Whether the operation has a reverse."""
@@ -98,9 +103,13 @@ def needs(op: Op, primal: Primal) -> Needs:
     elif registry.scalar(op.callee) is not None and is_scalar(op.result.type):
         _scalar_needs(op, primal, out)
     elif is_outlined(op):
+        callee = primal.shadows.calls[op].callee
         for x in op.posargs[1:]:
             if is_array(type_of(x)):
                 out.add(x)
+        if reads_whole(callee):
+            args = op.posargs[1 : len(callee.params) + 1]
+            out.contents += [x for x in args if isinstance(x, Value) and is_active_array(x.type)]
     elif op.is_call(prims.heap_own):
         out.add(primal.shadows[op.result], primal.shadows[op.args[2]])
     elif registry.array(op.callee) is not None:

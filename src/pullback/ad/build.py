@@ -27,7 +27,7 @@ from ..runtime import prims
 from . import kinds
 from .activity import Activity, returned
 from .adjoint import Primal, check_losses, check_parts
-from .calls import is_active_call, pair_of
+from .calls import is_active_call, is_outlined, pair_of
 from .kinds import is_active_array, is_array, is_scalar, type_of
 from .overlap import decide_copies
 from .plan import Plan
@@ -87,12 +87,14 @@ def build(
     results = _results(ir)
     flags = [True] * len(results) if wanted is None else list(wanted)
     seeded = [k for k, r in enumerate(results) if flags[k] and activity.active(r)]
+    writes = written_roots(ir, roots)
     written = _written(ir, roots, args)
     heaped = _to_heap(ir, tape, roots)
     given = [a for a in chosen if is_array(a.type)]
     shadows = Shadows(ir, activity, tape, given, every=inner)
-    _call_forward(ir, activity, shadows, policy)
+    _call_forward(ir, activity, shadows)
     primal = Primal(activity, shadows, heaped)
+    primal.writes.update((op, hit) for op, hit in writes.items() if hit and is_outlined(op))
     check_losses(ir, activity)
     outputs = [shadows.of[results[k]] for k in seeded if results[k] in shadows.of]  # type: ignore[index]
     plan = make_plan(ir, primal, roots, outputs, split=split, policy=policy)
@@ -225,6 +227,7 @@ def _snapshots(
     """At the cut, copy the arguments that the reverse half rolls back."""
     roots = plan.primal.activity.roots
     rolled = {r for op in plan.primal.saved for r in roots[op.args[1]]}
+    rolled.update(*(plan.primal.writes.get(op, ()) for op in plan.primal.shadows.calls))
     exit = plan.structure.exit
     assert exit is not None
     b = Builder(ir, ir.blocks[exit], ir.blocks[exit].term.loc)
@@ -235,11 +238,11 @@ def _snapshots(
     ]
 
 
-def _call_forward(ir: IR, activity: Activity, shadows: Shadows, policy: str) -> None:
+def _call_forward(ir: IR, activity: Activity, shadows: Shadows) -> None:
     """Active calls that stay calls become calls of their forward halves."""
     for op in ir.ops():
         if is_active_call(op, activity):
-            pair = pair_of(op.callee, policy)
+            pair = pair_of(op.callee)
             extra = [shadows[op.posargs[i]] for i in pair.arrays]
             shadows.calls[op] = pair
             op.args = (Const(pair.forward), shadows.tape, *op.posargs, *extra)

@@ -4,6 +4,10 @@ Such a callee (`Specialised`) is differentiated once, by everything that carries
 a pair that shares the caller's tape: the forward half puts its record on the tape last, the reverse
 half takes it from there first. So recursion needs nothing more than the stack that a tape is.
 
+What happens between its halves is not the callee's to know: whatever it needs is on the tape, and
+all that it overwrites it puts back (its plan is "naive"). Only what it reads as a whole (in a
+matrix product, say) must be in the arrays again when its reverse half runs: `reads_whole`.
+
 The call gives a tuple, whose parts ``getitem`` takes out. Conventions, with ``x̄`` the shadows of
 *all* float array arguments in order:
 
@@ -21,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 from numba import types
 
-from ..ir.core import IR, Const, Op, Value
+from ..ir.core import CALL, IR, Const, Op, Value
+from ..rules import registry
 from ..typing_.specialised import Flat, Specialised
 from . import kinds
 from .kinds import is_active_array, is_array, is_scalar
@@ -50,9 +55,9 @@ def is_active_call(op: Op, activity: Activity) -> bool:
 
 
 class DerivedCall(Specialised):
-    """A Specialised that differentiation made. ``takes_tape``: its first argument is one."""
+    """A Specialised that differentiation made. ``tapes``: the positions of its tapes."""
 
-    takes_tape = True
+    tapes: tuple[int, ...] = (0,)
 
     @property
     def type(self) -> Any:
@@ -78,10 +83,10 @@ class Pair:
         return [i for i, t in enumerate(self.callee.params) if is_scalar(t)]
 
 
-def pair_of(callee: Specialised, policy: str) -> Pair:
+def pair_of(callee: Specialised) -> Pair:
     """The pair of a callee, made on first use: it may well call itself."""
-    made = callee.flat.__dict__.setdefault("pairs", {})
-    if policy not in made:
+    made = callee.flat.__dict__
+    if "pair" not in made:
         f8 = [t for t in callee.params if is_active_array(t)]
         numbers = tuple(t for t in callee.params if is_scalar(t))
         seeds = [t for t in callee.result if is_scalar(t)]
@@ -91,18 +96,18 @@ def pair_of(callee: Specialised, policy: str) -> Pair:
             f"{callee.name}_forward", (kinds.TAPE, *callee.params, *f8), (*callee.result, *arrays)
         )
         rev = DerivedCall(f"{callee.name}_reverse", (kinds.TAPE, *every, *f8, *seeds), numbers)
-        made[policy] = pair = Pair(callee, fwd, rev)
-        _build(pair, policy)
-    return made[policy]
+        made["pair"] = Pair(callee, fwd, rev)
+        _build(made["pair"])
+    return made["pair"]
 
 
-def _build(pair: Pair, policy: str) -> None:
+def _build(pair: Pair) -> None:
     from .build import build
     from .compile import prepared
 
-    ir = prepared(pair.callee.flat)
+    ir = prepared(pair.callee.flat, inner=True)
     every = [kinds.carries(a.type) for a in ir.args]
-    built = build(ir, every, split=True, policy=policy, inner=True)
+    built = build(ir, every, split=True, policy="naive", inner=True)
     assert built.reverse is not None
     pair.forward.flat = _flat(built.forward, pair.callee.flat)
     pair.reverse.flat = _flat(built.reverse, pair.callee.flat)
@@ -114,22 +119,48 @@ def _flat(ir: IR, like: Flat) -> Flat:
     return Flat(clean(ir), (), like.result, semantics=like.semantics)
 
 
+def reads_whole(callee: Specialised) -> bool:
+    """Whether a callee or one of its own reads arrays as a whole in its reverse half."""
+    seen, waiting = {callee}, [callee]
+    while waiting:
+        for op in waiting.pop().flat.ir.ops():
+            if op.kind == CALL and registry.array(op.callee) is not None:
+                return True
+            if is_outlined(op) and op.callee not in seen:
+                seen.add(op.callee)
+                waiting.append(op.callee)
+    return False
+
+
+def tapes_of(callee: Specialised) -> tuple[int, ...]:
+    """The positions of a callee's tapes: none but what differentiation made has any."""
+    return callee.tapes if isinstance(callee, DerivedCall) else ()
+
+
+def moving_of(callee: Specialised) -> list[int]:
+    """The positions of the arguments that have a tangent."""
+    tapes = tapes_of(callee)
+    return [i for i, t in enumerate(callee.params) if kinds.carries(t) or i in tapes]
+
+
 def pushforward_of(callee: Specialised) -> DerivedCall:
     """The pushforward of a callee by everything."""
     made = callee.flat.__dict__
     if "pushforward" not in made:
-        tape = getattr(callee, "takes_tape", False)
-        moving = [t for i, t in enumerate(callee.params) if kinds.carries(t) or (tape and i == 0)]
+        moving = moving_of(callee)
         results = [t for t in callee.result if kinds.carries(t)]
         push = made["pushforward"] = DerivedCall(
-            f"{callee.name}_dot", (*callee.params, *moving), (*callee.result, *results)
+            f"{callee.name}_dot",
+            (*callee.params, *(callee.params[i] for i in moving)),
+            (*callee.result, *results),
         )
-        push.takes_tape = tape
+        tapes, n = tapes_of(callee), len(callee.params)
+        push.tapes = (*tapes, *(n + moving.index(i) for i in tapes))
         from .compile import prepared
         from .forward import forward
 
-        ir = prepared(callee.flat)
-        tapes = ir.args[:1] if tape else []
-        done = forward(ir, [kinds.carries(a.type) for a in ir.args], tapes)
+        ir = prepared(callee.flat, inner=True)
+        active = [kinds.carries(a.type) for a in ir.args]
+        done = forward(ir, active, [ir.args[i] for i in tapes], half=bool(tapes))
         push.flat = _flat(done.ir, callee.flat)
     return made["pushforward"]

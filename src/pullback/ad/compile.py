@@ -23,6 +23,7 @@ from .calls import is_outlined
 from .forward import Pushforward, forward
 from .fuse import fuse
 from .gather import gather
+from .kinds import is_array
 from .overlap import decide_copies
 
 _lock = threading.RLock()
@@ -152,15 +153,18 @@ def source(flat: Flat, options: Options) -> IR:
     return flat.ir if options.plan == "unoptimised" else prepared(flat)
 
 
-def prepared(flat: Flat) -> IR:
-    """The function optimised: what is differentiated. Derivatives of optimised code are better."""
+def prepared(flat: Flat, *, inner: bool = False) -> IR:
+    """The function optimised: what is differentiated. Derivatives of optimised code are better.
+    The arguments of an ``inner`` function, one that is called by others, may overlap."""
     if "prepared" not in flat.__dict__:
         ir = flat.ir.copy()
+        apart = not inner or sum(is_array(a.type) for a in ir.args) < 2
         check_leaves(ir)
         optimize(ir)
-        decide_copies(ir)
-        fuse(ir)
-        optimize(ir)
+        decide_copies(ir, apart=apart)
+        if apart:
+            fuse(ir)
+            optimize(ir)
         flat.__dict__["prepared"] = ir
     return flat.__dict__["prepared"]
 

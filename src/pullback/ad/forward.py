@@ -40,7 +40,7 @@ from ..runtime import prims
 from . import kinds
 from .activity import Activity, flowing, returned
 from .adjoint import no_rule, partials, passed, product, uses
-from .calls import is_outlined, pushforward_of
+from .calls import is_outlined, moving_of, pushforward_of
 from .kinds import is_array, is_scalar, type_of
 from .roots import Roots, is_view
 
@@ -70,20 +70,24 @@ class Pushforward:
     results: list[Any]
 
 
-def forward(source: IR, active: Sequence[bool], tapes: Sequence[Value] = ()) -> Pushforward:
+def forward(
+    source: IR, active: Sequence[bool], tapes: Sequence[Value] = (), half: bool = False
+) -> Pushforward:
     """The pushforward of ``source`` (flat typed IR, not changed) by its ``active`` arguments, and
-    by its ``tapes`` if it has any."""
+    by its ``tapes`` if it has any. ``half``: the source is one half of a pair."""
     ir, env = source.copy_with_map()
-    return _Forward(ir, active, [env[t] for t in tapes]).run()
+    return _Forward(ir, active, [env[t] for t in tapes], half).run()
 
 
 class _Forward:
-    def __init__(self, ir: IR, active: Sequence[bool], tapes: Sequence[Value]) -> None:
+    def __init__(
+        self, ir: IR, active: Sequence[bool], tapes: Sequence[Value], half: bool = False
+    ) -> None:
         self.ir = ir
         self.args = list(ir.args)
-        self.roots = Roots(ir)
+        self.roots = Roots(ir, half=half)
         chosen = [a for a, on in zip(self.args, active) if on and kinds.carries(a.type)]
-        self.activity = Activity(ir, self.roots, chosen, useful_args=chosen)
+        self.activity = Activity(ir, self.roots, chosen, useful_args=chosen, half=half)
         self.addresses, self.address_slots = _addresses(ir)
         self.tapes = set(tapes)
         self.twin: dict[Value, Value] = {}
@@ -188,15 +192,11 @@ class _Forward:
 
     def _call(self, op: Op) -> None:
         callee = op.callee
-        moving = [
-            a
-            for a, t in zip(op.posargs, callee.params)
-            if kinds.carries(t) or (isinstance(a, Value) and a in self.tapes)
-        ]
-        if any(self.has(a) and a not in self.tapes for a in moving):
+        moving = [op.posargs[i] for i in moving_of(callee)]
+        if any(self.has(a) for a in moving):  # always with a tape: both halves of a pair, or none
             dots = [
-                self.twin[a] if a in self.twin else self.tangent(a)  # type: ignore[index]
-                for a in moving
+                self.tangent(a, t) if a in self.twin or not is_array(t) else self._zeros(a)
+                for a, t in zip(moving, (callee.params[i] for i in moving_of(callee)))
             ]
             self.calls[op.result] = callee
             push = pushforward_of(callee)
@@ -214,6 +214,9 @@ class _Forward:
         before = sum(kinds.carries(t) for t in callee.result[:position])
         at = Const(len(callee.result) + before)
         self.b.append(Op(CALL, self.twin[op.result], (op.fn, op.args[1], at), None, op.loc))
+
+    def _zeros(self, x: Operand) -> Operand:
+        return self.b.call(prims.same_layout_zeros, x, type=type_of(x))
 
     def _is_address(self, a: Operand) -> bool:
         return isinstance(a, Value) and a in self.addresses

@@ -11,15 +11,18 @@ from ..runtime import prims
 from .roots import Roots
 
 
-def decide_copies(ir: IR) -> None:
+def decide_copies(ir: IR, *, apart: bool = True) -> None:
+    """``apart``: whether the arguments do not overlap each other."""
     roots = Roots(ir)
+    args = set(roots.args)
     gone: dict[Value, Operand] = {}
     for b in ir:
         kept = []
         for op in b.ops:
             if op.is_call(prims.overlap_copy):
                 src, dst = op.args[1:]
-                if not roots[src] & roots[dst]:
+                both_given = not apart and roots[src] & args and roots[dst] & args
+                if not roots[src] & roots[dst] and not both_given:
                     gone[op.result] = src
                     continue
                 op.args = (Const(prims.own), src)

@@ -8,7 +8,7 @@ from .adjoint import Primal
 from .control import find_effects, remember
 from .plan import Plan, Source, count_loops
 from .roots import Roots
-from .saves import all_stores, choose_saves, forced_saves, save
+from .saves import all_stores, check_calls, choose_saves, forced_saves, save
 from .sources import Chooser
 from .structure import Structure
 
@@ -17,6 +17,7 @@ def make_plan(
     ir: IR, primal: Primal, roots: Roots, outputs: list[Value], *, split: bool, policy: str
 ) -> Plan:
     structure = Structure(ir)
+    check_calls(ir, primal, roots, structure)
     stores = all_stores(ir, structure)
     if policy == "full":
         saves = choose_saves(ir, primal, roots, structure, split)

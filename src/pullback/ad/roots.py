@@ -47,9 +47,10 @@ def base(op: Op) -> int:
 
 
 class Roots:
-    """``roots[v]``: the set of roots that array value ``v`` may be; ``slots`` too."""
+    """``roots[v]``: the set of roots that array value ``v`` may be; ``slots`` too. In one ``half``
+    of a pair an array on the tape may have been put there by the other: it is a root as well."""
 
-    def __init__(self, ir: IR) -> None:
+    def __init__(self, ir: IR, *, half: bool = False) -> None:
         self.of: dict[Value, frozenset[Root]] = {}
         self.slots: dict[Slot, frozenset[Root]] = {}
         self.args: list[Root] = [a for a in ir.args if is_array(a.type)]
@@ -77,6 +78,8 @@ class Roots:
                     flows[op.result] += passed.get(op.args[1], [])  # type: ignore[arg-type]
                 elif op.is_call(prims.peek):
                     flows[op.result].append(CELLS)
+                    if half:
+                        self.of[op.result] = frozenset([op.result])
                 elif op.kind == SLOTGET:
                     flows[op.result].append(op.attr)
                 elif is_view(op):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
+from ..errors import NoDerivativeError
 from ..ir.core import IR, Op
 from ..runtime import prims
 from .adjoint import Primal, needs
@@ -81,13 +82,7 @@ class Trials:
 
 def forced_saves(ir: IR, primal: Primal, roots: Roots, s: Structure) -> set[Op]:
     """The stores that may change an array between an operation that reads it whole and the end."""
-    reads = [
-        (roots[x], Point(b.id, i))
-        for b in ir
-        if b.id in s.returning
-        for i, op in enumerate(b.ops)
-        for x in needs(op, primal).contents
-    ]
+    reads = list(_whole_reads(ir, primal, roots, s))
     return {
         op
         for b in ir
@@ -97,6 +92,38 @@ def forced_saves(ir: IR, primal: Primal, roots: Roots, s: Structure) -> set[Op]:
         for read, point in reads
         if read & roots[op.args[1]] and reaches(s, point, Point(b.id, i), None)
     }
+
+
+def _whole_reads(
+    ir: IR, primal: Primal, roots: Roots, s: Structure
+) -> Iterator[tuple[frozenset[Root], Point]]:
+    """The roots whose elements the reverse of an operation reads, and where the operation is."""
+    for b in ir:
+        if b.id in s.returning:
+            for i, op in enumerate(b.ops):
+                for x in needs(op, primal).contents:
+                    yield roots[x], Point(b.id, i)
+
+
+def check_calls(ir: IR, primal: Primal, roots: Roots, s: Structure) -> None:
+    """NoDerivativeError if a call that is not reversed may write to what was read as a whole before
+    and is read again in reverse."""
+    calls = [
+        (op, hit, Point(b.id, i))
+        for b in ir
+        if b.id in s.returning
+        for i, op in enumerate(b.ops)
+        if (hit := primal.writes.get(op)) and not primal.puts_back(op, hit)
+    ]
+    for read, point in _whole_reads(ir, primal, roots, s) if calls else ():
+        for op, hit, at in calls:
+            if read & hit and reaches(s, point, at, None):
+                raise NoDerivativeError(
+                    f"{op.callee.__name__}() overwrites an array whose elements the derivative of "
+                    "an earlier operation needs",
+                    loc=op.loc,
+                    hint="Let it write to a copy of the array.",
+                )
 
 
 def all_stores(ir: IR, structure: Structure) -> list[Op]:

@@ -14,7 +14,7 @@ from .adjoint import needs
 from .dependence import Dependence
 from .kinds import is_array
 from .plan import BEGIN, Plan, Point, Source, innermost_common, reaches, weight
-from .roots import Roots, is_view
+from .roots import Root, Roots, is_view
 
 
 class Chooser:
@@ -42,6 +42,7 @@ class Chooser:
         self.dependence = dependence or Dependence(ir, plan.structure, roots, plan.counted)
         self.place: dict[Value, Point] = {}
         self.stores: list[tuple[Op, Point]] = []
+        self.calls: list[tuple[Op, Point]] = []  # those that write
         for b in self.s.order:
             for p in ir.blocks[b].params:
                 self.order[p] = len(self.order)
@@ -51,6 +52,8 @@ class Chooser:
                 self.place[op.result] = Point(b, i)
                 if op.is_call(prims.store):
                     self.stores.append((op, Point(b, i)))
+                elif op in plan.primal.writes:
+                    self.calls.append((op, Point(b, i)))
         self._ask()
         while self.pending:
             v = max(self.pending, key=self.rank)
@@ -146,7 +149,21 @@ class Chooser:
                         return False  # (a reversed store reads before it puts anything back)
             if store not in self.plan.primal.saved and self.shows(load, store, points):
                 return False
-        return True
+        return not any(self._call_shows(read, start, call, at, points) for call, at in self.calls)
+
+    def _call_shows(
+        self, read: frozenset[Root], start: Point, call: Op, at: Point, points: list[Point]
+    ) -> bool:
+        """Whether what a call writes may show when a load is evaluated again."""
+        hit = read & self.plan.primal.writes[call]
+        if not hit:
+            return False
+        region = self.s.forest.innermost(start.block)
+        between = any(at == p or reaches(self.s, at, p, region) for p in points)
+        if between and reaches(self.s, start, at, region):
+            return True
+        back = self.plan.primal.puts_back(call, hit)
+        return not back and any(reaches(self.s, p, at, None) for p in points)
 
     def shows(self, load: Op, store: Op, points: list[Point]) -> bool:
         """Whether a store that is not rolled back may show when the load is evaluated again at the
