@@ -66,6 +66,13 @@ def into_new(write, v):
     return v * made[0] + made[1]
 
 
+def layouts(x, y, n):
+    """Calls itself with arrays of all layouts: types that are found only together."""
+    if n == 0:
+        return y[0] * x[1]
+    return layouts(y * 1.5, x, n - 1) + layouts(x[::-1], y, n - 1)
+
+
 def in_loop(x, n):
     s = 0.0
     for i in range(n):
@@ -79,6 +86,7 @@ CASES = [
     (lambda x, n: even(x, n), (0.3, 5)),
     (lambda x, n: products(x, n).sum(), (np.array([0.3, 1.2]), 3)),
     (in_loop, (0.4, 4)),
+    (lambda x: layouts(x, x * x, 3), (np.array([0.3, 1.2, 0.7]),)),
     (lambda v: into_new(fill, v), (0.7,)),
     (lambda v: into_new(put, v), (0.7,)),
 ]

@@ -76,6 +76,9 @@ class Engine:
             self.stack.pop()
             spec.running = False
         spec.heads.discard(spec)
+        for s in self.specs.values():  # what was built on this one is as provisional as it is
+            if spec in s.heads:
+                s.heads |= spec.heads
         spec.size = sum(a.size for a in spec.actions.values())
 
     def _forget_provisional(self, head: Spec) -> None:
