@@ -411,12 +411,14 @@ def bodies(draw, depth=0):
                 lines.append(f"if {draw(pick(GUARD))}:")
                 if draw(st.booleans()):
                     inner += ["else:", *("    " + line for line in draw(bodies(depth + 1)))]
+            if kind in ("for", "while"):  # however the bounds grow, it ends
+                inner = ["    fuel += 1", "    if fuel > 300:", "        return -1", *inner]
             lines += inner
     return lines or ["pass"]
 
 
 def function(lines):
-    source = "def f(x, y, k, m):\n    n = len(x)\n    i = j = t = 0\n"
+    source = "def f(x, y, k, m):\n    n = len(x)\n    i = j = t = fuel = 0\n"
     source += "".join(f"    {line}\n" for line in lines) + "    return i + 10 * j\n"
     name = f"<program {hash(source)}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
