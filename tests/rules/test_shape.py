@@ -20,6 +20,16 @@ def test_ravel_and_flatten(x):
         assert np.shares_memory(x, run(np.ravel, x)), "a view where there can be one"
 
 
+def test_what_is_a_copy_in_numpy_is_one():
+    x = values((6,))
+    assert not np.shares_memory(x, run(np.ravel, x[::2]))
+    conjugate = registry.method("conj")
+    assert np.shares_memory(x, run(conjugate, x)) and not np.shares_memory(x, run(np.conj, x))
+    z = x + 1j
+    assert not np.shares_memory(z, run(conjugate, z))
+    same(run(conjugate, z), z.conj())
+
+
 @pytest.mark.parametrize("shape", [(6,), 6, -1, (2, 3), (3, -1), (-1, 1, 2), (4,), (-1, 4)])
 def test_reshape(shape):
     for x in [*layouts(values((2, 3))), values(6)]:

@@ -106,7 +106,7 @@ def _ravel(a: Any, order: Any, signature: str, x: str, fresh: bool) -> Any:
         source = f"def ravel({signature}):\n    return f(transpose({x}))\n"
         f = flatten if fresh else np.ravel
         return function("ravel", source, f=f, transpose=np.transpose)
-    if ndim(a) == 1 and not fresh:
+    if ndim(a) == 1 and not fresh and not in_c_order(a):
         return function("ravel", f"def ravel({signature}):\n    return {x}\n")
     total = " * ".join(f"dim({x}, {k})" for k in range(ndim(a))) or "1"
     w = Writer()

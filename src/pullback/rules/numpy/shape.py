@@ -10,7 +10,7 @@ import numpy as np
 from ...runtime import prims
 from ..registry import body, method_is
 from ..source import Writer, function
-from ..types import dtype, is_array, is_none, is_scalar, is_tuple, known, ndim
+from ..types import dtype, is_array, is_complex, is_none, is_scalar, is_tuple, known, ndim
 from .assign import assign, calling
 from .create import lengths
 from .loops import make
@@ -338,8 +338,20 @@ def _length(a: Any, axis: int) -> int:
     return int(a.shape[axis])
 
 
+def conjugate_method(x: Any) -> Any:
+    return np.conjugate(x)
+
+
+@body.typed(conjugate_method)
+def _(x: Any) -> Any:
+    """``x.conj()`` of a real array is ``x`` itself, that of `np.conjugate` a copy."""
+    if is_complex(x):
+        return calling(np.conjugate, "x", "x")
+    return function("conjugate", "def conjugate(x):\n    return x\n")
+
+
 method_is(
     transpose=transpose_method,
     swapaxes=np.swapaxes, squeeze=np.squeeze, diagonal=np.diagonal, trace=np.trace,
-    conj=np.conjugate, conjugate=np.conjugate,
+    conj=conjugate_method, conjugate=conjugate_method,
 )  # fmt: skip
