@@ -95,6 +95,12 @@ class TypeInstability(UserWarning):
     code = "PB204"
 
 
+class CopiedView(PullbackError):
+    """Compiled code has a copy where NumPy has a view, and a write would show the difference."""
+
+    code = "PB205"
+
+
 # -- PB3: derivatives ------------------------------------------------------------------------------
 class NoDerivativeError(PullbackError):
     """An active value meets an operation without a rule and without a Python body."""

@@ -11,6 +11,7 @@ import numpy as np
 from pullback.ad.build import Built, build
 from pullback.ad.compile import Options, clean, polished, prepared, source
 from pullback.ad.compile import on_cpython as lower
+from pullback.ad.copies import settle
 from pullback.ad.forward import forward
 from pullback.ir.verify import verify
 from pullback.runtime.tape import Tape
@@ -18,7 +19,9 @@ from pullback.typing_ import Flat, abstract_of, flat
 
 
 def flatten(f: Any, args: tuple[Any, ...]) -> Flat:
-    return flat(f, [abstract_of(a) for a in args])
+    found = flat(f, [abstract_of(a) for a in args])
+    settle(found)
+    return found
 
 
 def is_active(a: Any) -> bool:

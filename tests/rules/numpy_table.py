@@ -193,9 +193,10 @@ derivative by nature (integers, tests, random draws), *{refused}* are refused wi
 
 What differs from NumPy:
 
-- `reshape` and `ravel` of an array that is not C-contiguous copy it, even where NumPy finds a view.
-- `broadcast_to`, `broadcast_arrays`, `diagonal` and `sliding_window_view` are copies; NumPy's views
-  may not be written to.
+- `reshape` and `ravel` of an array that is not C-contiguous copy it, even where NumPy finds a
+  view, and `broadcast_to`, `broadcast_arrays`, `diagonal`, `diag` of a matrix and
+  `sliding_window_view` are copies. For all but `ravel`, a function that could see the difference,
+  by a write to one and a read of the other, is refused (PB205).
 - `split`, `meshgrid` and their like give tuples instead of lists.
 - A full contraction by `tensordot`, and `where` of three numbers, is a number instead of an array
   without axes.

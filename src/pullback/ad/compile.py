@@ -20,6 +20,7 @@ from .adjoint import check_leaves
 from .apart import set_apart
 from .build import Built, build
 from .calls import is_outlined
+from .copies import drop_marks
 from .forward import Pushforward, forward
 from .fuse import fuse
 from .gather import gather
@@ -172,6 +173,7 @@ def prepared(flat: Flat, *, inner: bool = False) -> IR:
 def clean(ir: IR) -> IR:
     """Type what AD wrote, enter and inline the rules' partials, and tidy up."""
     flat = reflat(ir)
+    drop_marks(flat)  # a rule's copies are its own
     optimize(flat)
     return flat
 

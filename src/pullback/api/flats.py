@@ -16,6 +16,7 @@ import numpy as np
 from numba import types
 from numba._dispatcher import compute_fingerprint
 
+from ..ad.copies import settle
 from ..ad.tags import resolve
 from ..errors import AliasedArguments, PullbackError, ReadOnlyArgument, UnsupportedArgument
 from ..ir.core import const_key
@@ -212,6 +213,7 @@ def prepare(target: Target, values: Values) -> Prepared:
             if _agrees(p, target.function, values):
                 return p
         flattened = flat(target.function, trees)
+        settle(flattened)
         resolve(flattened)
         p = Prepared(target, flattened.args, flattened)
         _prepared.setdefault(key, []).insert(0, p)

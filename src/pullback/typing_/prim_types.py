@@ -145,6 +145,7 @@ PRIM_TYPES: dict[Any, Callable[[Args], Any]] = {
     prims.contiguous: _contiguous,
     prims.overlap_copy: lambda a: AVal(a[0].type),
     prims.own: _own,
+    prims.instead_of_view: lambda a: AVal(a[0].type),
     prims.real: _part,
     prims.imag: _part,
     prims.pydiv: _division,

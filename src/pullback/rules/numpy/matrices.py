@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime import prims
 from ..registry import body
 from ..source import Writer
 from ..types import (
@@ -35,12 +36,12 @@ def identity(n: int, dtype: Any = float) -> Any:
 
 
 def _diagonal(v: Any, k: int = 0) -> Any:
-    """A copy of a diagonal of a matrix."""
+    """A diagonal of a matrix: a copy where NumPy has a view."""
     n = max(0, min(v.shape[0] - max(0, -k), v.shape[1] - max(0, k)))
     out = np.empty(n, v.dtype)
     for i in range(n):
         out[i] = v[i + max(0, -k), i + max(0, k)]
-    return out
+    return prims.instead_of_view(out, v)
 
 
 def _matrix_with_diagonal(v: Any, k: int = 0) -> Any:

@@ -15,7 +15,11 @@ from .assign import calling, copied
 from .create import lengths
 from .loops import make
 
-VIEWS = {"view_reshape": prims.reshape, "view_transpose": prims.transpose}
+VIEWS = {
+    "view_reshape": prims.reshape,
+    "view_transpose": prims.transpose,
+    "instead_of_view": prims.instead_of_view,
+}
 
 
 def in_c_order(a: Any) -> Callable[..., Any] | None:
@@ -44,6 +48,8 @@ def reshaped(a: Any, shape: Any, sizes: list[str], signature: str, x: str = "a",
         with w(f"if {' * '.join(f'd{k}' for k in range(rank)) or '1'} != total:"):
             w('raise ValueError("cannot reshape array into that shape")')
         value = f"c({x})" if fresh or in_c_order(a) else x
+        if not fresh and (a.type.layout == "A" or a.type.layout == "F" and rank > 1):
+            value = f"instead_of_view({value}, {x})"
         w(f"return view_reshape({value}{''.join(f', d{k}' for k in range(rank))})")
     contiguous = copied(a, None, "C") if fresh else in_c_order(a)
     return make("reshape", w, c=contiguous, **VIEWS)
@@ -118,6 +124,18 @@ def _ravel(a: Any, order: Any, signature: str, x: str, fresh: bool) -> Any:
 @body.typed(np.ravel)
 def _(a: Any, order: Any = None) -> Any:
     return _ravel(a, order, "a, order='C'", "a", False)
+
+
+@body(np.resize)
+def resize(a: Any, new_shape: Any) -> Any:
+    """A copy, always; Numba's own body has a view where the sizes agree."""
+    elements = np.ravel(a)
+    out = np.zeros(new_shape, elements.dtype)
+    into = np.ravel(out)
+    if elements.size > 0:
+        for i in range(into.size):
+            into[i] = elements[i % elements.size]
+    return out
 
 
 def flatten(x: Any, order: str = "C") -> Any:

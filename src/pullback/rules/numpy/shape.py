@@ -179,11 +179,12 @@ def _(array: Any, shape: Any, subok: Any = None) -> Any:
     with w("def broadcast_to(array, shape, subok=False):"):
         w(f'out = empty(TO, "C"{"".join(f", {n}" for n in sizes)})')
         w("assign(out, array)")
-        w("return out")
+        w("return instead_of_view(out, array)" if is_array(array) else "return out")
     if ndim(array) > len(sizes):
         message = "input operand has more dimensions than allowed"
         return fails("broadcast_to", "array, shape", "ValueError", message)
-    return make("broadcast_to", w, TO=dtype(array), assign=assign)
+    scope = {"assign": assign, "instead_of_view": prims.instead_of_view}
+    return make("broadcast_to", w, TO=dtype(array), **scope)
 
 
 @body.typed(np.broadcast_arrays)
@@ -223,7 +224,7 @@ def _windows(x: Any, window_shape: int, axis: Any = None) -> Any:
     for i in range(count):
         for j in range(window_shape):
             out[i, j] = x[i + j]
-    return out
+    return prims.instead_of_view(out, x)
 
 
 # -- flips and rolls -------------------------------------------------------------------------------
