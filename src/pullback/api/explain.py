@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ..ad.build import Built, build
-from ..ad.compile import Options, clean, prepared
+from ..ad.compile import Options, clean, polished, prepared
 from ..ad.plan import Source
 from ..ad.records import width
 from ..errors import TypeInstability
 from ..ir.core import Loc, Value
 from ..runtime import prims
+from ..runtime.collector import paused
 from ..runtime.memory import checkout, give_back
 from ..typing_ import flat, infer
 from .flats import Prepared
@@ -52,7 +53,8 @@ def explain(
     leaves = plan.prepared.leaves(call.target.function, call.values)
     assert leaves is not None
     made = Explanation(plan.prepared.name, _signature(plan.prepared, leaves))
-    built = _stages(made, plan, call.target.function, op.resolved)
+    with paused():
+        built = _stages(made, plan, call.target.function, op.resolved)
     _lines(made, built)
     _measure(made, plan, leaves)
     made.slow = _instabilities(call.target.function, plan.prepared)
@@ -126,11 +128,12 @@ def _stages(made: Explanation, plan: SplitPlan, function: Any, options: Options)
     flattened = clock("lift and types", lambda: flat(function, plan.prepared.trees))
     ir = clock("optimise", lambda: prepared(flattened))
     built = clock("differentiate", lambda: build(ir, plan.aim.active, policy=options.policy))
-    last = clock("optimise", lambda: clean(built.forward))
+    tidy = polished if options.plan == "full" else clean
+    last = clock("optimise", lambda: tidy(built.forward))
     if options.run == "native":
         from ..backend.native import compile_native
 
-        clock("machine code", lambda: compile_native(last))
+        clock("machine code", lambda: compile_native(last, options={"noalias": True}))
     return built
 
 

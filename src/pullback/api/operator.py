@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from ..ad.compile import Options
 from ..errors import TypingError, UnknownOption
+from ..runtime.collector import paused
 from . import flats, options
 from .arguments import Opaque, Target, target_of
 from .flats import Prepared, call_key
@@ -125,7 +126,7 @@ class Operator:
             found = plan.prepared.leaves(function, call.values)
             if found is not None:
                 return plan, found
-        with compiling(self.describe(call.values)):
+        with compiling(self.describe(call.values)), paused():
             prepared = flats.prepare(call.target, call.values)
             found = prepared.leaves(function, call.values)
             assert found is not None

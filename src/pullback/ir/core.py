@@ -45,15 +45,18 @@ class Value:
 class Const:
     """A constant operand: any Python object, compared by type and content where that is safe."""
 
-    __slots__ = ("value",)
+    __slots__ = ("value", "_key")
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self._key: tuple[Any, ...] | None = None
 
     def key(self) -> tuple[Any, ...]:
         """A hashable key under which two constants are interchangeable (1, 1.0 and True differ,
         0.0 and -0.0 differ; mutable or unhashable objects are equal by identity alone)."""
-        return const_key(self.value)
+        if self._key is None:
+            self._key = const_key(self.value)
+        return self._key
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Const) and self.key() == other.key()
@@ -197,7 +200,12 @@ class Op:
         if not callees:
             return True
         fn = self.args[0]
-        return isinstance(fn, Const) and any(fn.value is c for c in callees)
+        if isinstance(fn, Const):
+            value = fn.value
+            for c in callees:
+                if c is value:
+                    return True
+        return False
 
     def map(self, f: Callable[[Operand], Operand]) -> None:
         """Replace each operand by f(operand), in place."""

@@ -171,9 +171,9 @@ def _numpy_scalar(x: Any) -> bool:
 
 
 def _is_scalar_function(f: Any) -> bool:
-    if is_a(f, "ufunc") or (isinstance(f, type) and _is_numpy_scalar_class(f)):
+    if f in _SCALAR_FUNCTIONS or is_a(f, "ufunc"):
         return True
-    return f in _SCALAR_FUNCTIONS
+    return isinstance(f, type) and _is_numpy_scalar_class(f)
 
 
 def _is_numpy_scalar_class(cls: type) -> bool:

@@ -48,7 +48,7 @@ def reshaped(a: Any, shape: Any, sizes: list[str], signature: str, x: str = "a",
         with w(f"if {' * '.join(f'd{k}' for k in range(rank)) or '1'} != total:"):
             w('raise ValueError("cannot reshape array into that shape")')
         value = f"c({x})" if fresh or in_c_order(a) else x
-        if not fresh and (a.type.layout == "A" or a.type.layout == "F" and rank > 1):
+        if not fresh and (a.type.layout == "A" or (a.type.layout == "F" and rank > 1)):
             value = f"instead_of_view({value}, {x})"
         w(f"return view_reshape({value}{''.join(f', d{k}' for k in range(rank))})")
     contiguous = copied(a, None, "C") if fresh else in_c_order(a)
