@@ -239,3 +239,27 @@ def test_native():
     assert close(pb.hvp(f)(X.copy(), V, K), H[:3, :3] @ V)
     assert close(pb.grad(pb.grad(f, 1), 1)(X.copy(), K), H[3, 3])
     assert pb.grad(pb.grad(pb.grad(math.sin)))(0.7) == pytest.approx(-math.cos(0.7))
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_exception_leaves_what_a_plain_call_leaves(again):
+    """The second call runs what the first has compiled."""
+
+    def stops(x, n):
+        for i in range(n):
+            x[i] = x[i] * 2.0
+        return (x * x).sum()
+
+    for operator, rest in ((hessian, ()), (hvp, (V,)), (grad, ())):
+        plain, own = X.copy(), X.copy()
+        if again:
+            operator(stops)(X.copy(), *rest, 3)
+        with pytest.raises(IndexError):
+            stops(plain, 4)
+        with pytest.raises(IndexError):
+            operator(stops)(own, *rest, 4)
+        assert np.array_equal(plain, own)
+    own = X.copy()
+    with pytest.raises(IndexError):
+        grad(grad(lambda a, x, n: a * a * stops(x, n)))(2.0, own, 4)
+    assert np.array_equal(own, 2 * X)

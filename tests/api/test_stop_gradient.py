@@ -67,3 +67,14 @@ def test_integers_and_forward_mode(options):
 def test_second_derivatives(options):
     g = pb.grad(pb.grad(lambda x: x * x * pb.stop_gradient(x)), options=options)
     assert g(3.0) == 6.0
+
+
+@pytest.mark.parametrize("to", [np.int64, np.uint8, bool])
+def test_no_derivative_flows_through_a_cast_to_integers(to):
+    """The user asked for it; the result may be one of several, or be read later."""
+    x = np.array([1.5, 2.25, 0.0])
+    y, back = pb.vjp(lambda x: (x * x, x.astype(to)), x, options=PYTHON)
+    assert y[1].dtype == to and np.array_equal(y[1], x.astype(to))
+    assert np.array_equal(back((np.ones(3), None))[0], 2 * x)
+    weighted = pb.grad(lambda x: (x.astype(to) * x).sum(), options=PYTHON)
+    assert np.array_equal(weighted(x), x.astype(to))

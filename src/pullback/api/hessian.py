@@ -126,6 +126,6 @@ class HvpPlan(Plan):
         for p, part in zip(at, match(self.aim.trees[0], v, types, shapes, "the vector", True)):
             if part is not None:
                 x[p][1] = part
-        out = self.gradient.eval(x, 1)
-        self.node.base.put_back(leaves)
+        with self.node.base.writing_to(leaves):
+            out = self.gradient.eval(x, 1)
         return self.gradient.tangent(out, 1)

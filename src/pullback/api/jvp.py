@@ -148,6 +148,6 @@ class NodePushPlan(PushPlan):
 
     def push(self, leaves: tuple[Any, ...], tangents: list[Any]) -> tuple[Any, Any]:
         x = [{0: v} if t is None else {0: v, 1: t} for v, t in zip(leaves, tangents)]
-        out = self.node.eval(x, 1)
-        self.node.base.put_back(leaves)
+        with self.node.base.writing_to(leaves):
+            out = self.node.eval(x, 1)
         return self.node.structure([d[0] for d in out]), self.node.tangent(out, 1)

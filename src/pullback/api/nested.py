@@ -10,7 +10,9 @@ function, and needs nothing but the tower kernels of that.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -81,12 +83,12 @@ class Node:
 
 
 class Base(Node):
-    """The plain function. ``after``: what its last run left in the arguments that it writes to."""
+    """The plain function."""
 
     def __init__(self, prepared: Prepared, options: Options) -> None:
         super().__init__(prepared, prepared.flat.result)
         self.options = options
-        self.after: dict[int, Any] = {}
+        self._last = threading.local()
 
     @property
     def base(self) -> Base:
@@ -115,10 +117,22 @@ class Base(Node):
             d.setdefault(0, self.zero(x, p))
         return self._results(t, out), found
 
-    def put_back(self, leaves: Sequence[Any]) -> None:
-        """Leave in the caller's arrays what the last run left in its copies."""
-        for p, content in self.after.items():
-            leaves[p][...] = content
+    @property
+    def after(self) -> dict[int, Any]:
+        """The arguments that it writes to, as this thread's last run left them."""
+        return self._last.__dict__.setdefault("after", {})
+
+    @contextmanager
+    def writing_to(self, leaves: Sequence[Any]) -> Iterator[None]:
+        """What runs in the block leaves in the caller's arrays what a call leaves there, also when
+        it raises."""
+        self.after.clear()
+        try:
+            yield
+        finally:
+            for p, content in self.after.items():
+                leaves[p][...] = content
+            self.after.clear()
 
     def zero(self, x: Duals, p: int) -> Any:
         t = self.prepared.types[p]
@@ -130,7 +144,8 @@ class Base(Node):
         memory: Any = checkout() if self.options.run == "native" else Tape()
         shadows: dict[tuple[int, int], Any] = {}
         written = set(self.prepared.written)
-        self.after = {}
+        after = self.after
+        after.clear()
         args = []
         for (kind, p), mask in t.params:
             if kind == "tape":
@@ -145,7 +160,7 @@ class Base(Node):
                 if p in written:
                     value = value.copy("K")
                     if mask == 0:
-                        self.after[p] = value
+                        after[p] = value
                 args.append(value)
         tapes = bool(t.params) and t.params[0][0] == ("tape", 0)
         try:

@@ -57,8 +57,8 @@ class NodePlan(Plan):
         self.node = node
 
     def run(self, leaves: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
-        out = self.node.eval([{0: v} for v in leaves], 0)
-        self.node.base.put_back(leaves)
+        with self.node.base.writing_to(leaves):
+            out = self.node.eval([{0: v} for v in leaves], 0)
         return self.node.structure([d[0] for d in out])
 
 

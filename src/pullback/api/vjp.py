@@ -194,8 +194,8 @@ class NodeSplitPlan(NodePlan):
 
     def run(self, leaves: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
         x = [{0: v.copy("K") if isinstance(v, np.ndarray) else v} for v in leaves]
-        out = [d[0] for d in self.node.eval(x, 0)]
-        self.node.base.put_back(leaves)
+        with self.node.base.writing_to(leaves):
+            out = [d[0] for d in self.node.eval(x, 0)]
         return self.node.structure(out), NodePullback(self, x, out)
 
 

@@ -74,6 +74,16 @@ def cast_expr(source: Any, to: Any, x: str) -> str:
     return f"cast(TO, {x})"
 
 
+def rounded_expr(source: Any, to: Any, x: str) -> str:
+    """``x`` cast as the user asks for it. No derivative flows into integers, and none is lost: what
+    is cast is a truncated number."""
+    if source.kind in "fc" and to.kind == "b":
+        return f"{x} != 0"
+    if source.kind in "fc" and to.kind in "iu":
+        return f"cast(TO, trunc({f'real({x})' if source.kind == 'c' else x}))"
+    return cast_expr(source, to, x)
+
+
 def fill(x: Any, value: Any) -> None:
     assign(x, value)
 
@@ -100,21 +110,21 @@ def copied(x: Any, to: Any = None, order: str = "K", name: str = "copy") -> Call
     if order not in ("C", "F"):
         order = order_of([x])
     if ndim(x) == 0:
-        expr = cast_expr(dtype(x), to, "load(x)")
+        expr = rounded_expr(dtype(x), to, "load(x)")
         w = Writer()
         with w(f"def {name}(x):"):
             w('out = empty(TO, "C")')
             w(f"store(out, {expr})")
             w("return out")
-        return make(name, w, TO=to)
+        return make(name, w, TO=to, trunc=np.trunc)
     return Elementwise(
         name=name,
-        expr=cast_expr(dtype(x), to, "{0}"),
+        expr=rounded_expr(dtype(x), to, "{0}"),
         parameters=("x",),
         ndims=(ndim(x),),
         dtype=to,
         order=order,
-        scope=(("TO", to),),
+        scope=(("TO", to), ("trunc", np.trunc)),
     ).build()
 
 
