@@ -126,8 +126,10 @@ class Prepared:
         self.written, self.from_args = _memory(flattened)
         by_value = any(_in_arguments(s.place) for s in flattened.statics)
         self.framed = by_value or any(map(_has_static, trees))
+        self.captures = bool(flattened.hidden or flattened.statics)
         self.capture = _capturer(target, flattened.hidden, flattened.statics)
         self.get = self._getter()
+        self.plain = self.get is tuple and not self.framed  # entry parameters are what is passed
 
     @property
     def written_values(self) -> set[int]:
@@ -141,12 +143,16 @@ class Prepared:
             return tuple
         return getter(found)
 
-    def frame(self, function: Any, values: Values) -> Any:
-        return Frame(function, values) if self.framed else function
-
     def leaves(self, function: Any, values: Values) -> tuple[Any, ...] | None:
         """The entry parameters of a call, checked; None if what the function captured is no longer
         what it was compiled for."""
+        found = self.found(function, values)
+        if found is not None and self.written:
+            self.check(found)
+        return found
+
+    def found(self, function: Any, values: Values) -> tuple[Any, ...] | None:
+        """The same, not checked."""
         if self.generation != registry._generation:
             return None
         captured = self.capture(Frame(function, values) if self.framed else function)
@@ -158,8 +164,6 @@ class Prepared:
         for i, dtype in self.dtypes:  # the fingerprint does not tell byte orders apart
             if found[i].dtype is not dtype and found[i].dtype != dtype:
                 return None
-        if self.written:
-            self.check(found)
         return found
 
     def check(self, leaves: Sequence[Any]) -> None:
@@ -221,7 +225,7 @@ def prepare(target: Target, values: Values) -> Prepared:
 
 
 def _agrees(p: Prepared, function: Any, values: Values) -> bool:
-    return p.capture(p.frame(function, values)) is not None
+    return p.found(function, values) is not None
 
 
 def _abstract_argument(target: Target, i: int, value: Any) -> Tree:

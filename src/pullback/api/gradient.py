@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ..ad import compile as kernels
 from ..ad.compile import Options
 from .aim import Aim, scalar_output
-from .arguments import Argnums
+from .arguments import Argnums, Target
 from .flats import Prepared
 from .inner import entered, register
 from .invoke import Results, runner
 from .operator import Call, Operator, Plan, decorator
+from .quick import quick
 from .wrapper import Wrapper
 
 if TYPE_CHECKING:
@@ -127,3 +128,7 @@ class GradientPlan(Plan):
         else:
             returned = w.gradient()
         self.run = w.function(returned)  # type: ignore[method-assign]
+        self.wrapper, self.returned = w, returned
+
+    def make_quick(self, target: Target, values: tuple[Any, ...]) -> Callable[..., Any]:
+        return quick(self.wrapper, self.returned, target, values)

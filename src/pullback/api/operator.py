@@ -28,6 +28,15 @@ MANY = 512
 """More plans than this in one operator are thrown away: its calls do not repeat types."""
 
 
+MISSED = object()
+"""What a quick call returns that has not been made: its arguments are of other types."""
+
+
+def missed(args: tuple[Any, ...]) -> Any:
+    """The quick call before there is one."""
+    return MISSED
+
+
 class Call(NamedTuple):
     """A call whose arguments are bound. ``given``: which parameters the caller gave;
     ``positional``: how many arguments were given by position."""
@@ -44,9 +53,20 @@ class Plan:
 
     def __init__(self, prepared: Prepared) -> None:
         self.prepared = prepared
+        self._quick: Callable[..., Any] | None = None
 
     def run(self, leaves: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
         raise NotImplementedError
+
+    def quick(self, target: Target, values: tuple[Any, ...]) -> Callable[..., Any]:
+        """A function of the arguments that runs on types like those of the ``values``, or returns
+        `MISSED`. Made once: a plan is for one target and one tuple of types."""
+        if self._quick is None:
+            self._quick = self.make_quick(target, values)
+        return self._quick
+
+    def make_quick(self, target: Target, values: tuple[Any, ...]) -> Callable[..., Any]:
+        return missed
 
 
 class NodePlan(Plan):
@@ -84,6 +104,7 @@ class Operator:
     def find_target(self) -> None:
         """Look up what is behind the function."""
         f = self.f
+        self.quick = missed
         self.target: Target | Opaque = f.target if isinstance(f, Operator) else target_of(f)
         self.function = getattr(self.target, "function", None)
         self.py: Any = getattr(self.target, "py", None)
@@ -92,14 +113,14 @@ class Operator:
 
     # -- calling -------------------------------------------------------------------------------
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and len(args) == self.plain and self.py.__code__ is self.code:
-            plan = self.plans.get(call_key(args))
-            if plan is not None:
-                leaves = plan.prepared.leaves(self.function, args)
-                if leaves is not None:
-                    return plan.run(leaves, args)
+        if not kwargs:
+            out = self.quick(args)
+            if out is not MISSED:
+                return out
         call = self.bind(args, kwargs)
         plan, leaves = self.plan(call)
+        if not kwargs and len(args) == self.plain:
+            self.quick = plan.quick(call.target, args)
         return plan.run(leaves, call.values)
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:

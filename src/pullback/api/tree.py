@@ -97,22 +97,14 @@ def kind_of(t: Any) -> str:
 
 
 @cache
-def _layout(t: Any) -> tuple[np.dtype[Any], Any]:
+def layout_of(t: Any) -> tuple[np.dtype[Any], Any]:
+    """The dtype and the memory order of an array beside one of type ``t``."""
     return np.dtype(as_dtype(t.dtype)), "F" if t.layout == "F" else "C"
 
 
 def zeros_like(x: Any, t: Any) -> Any:
     """A fresh array of zeros beside ``x``: C order, F if ``x`` is F."""
-    return np.zeros(x.shape, *_layout(t))
-
-
-def zeros_maker(t: Any) -> Callable[[Any], Any]:
-    """The same for one type, quicker."""
-    dtype, order = _layout(t)
-    zeros = np.zeros
-    if order == "C":
-        return lambda x: zeros(x.shape, dtype)
-    return lambda x: zeros(x.shape, dtype, order)
+    return np.zeros(x.shape, *layout_of(t))
 
 
 def zero_of(x: Any, t: Any) -> Any:
@@ -160,11 +152,11 @@ __all__ = [
     "is_active_scalar",
     "is_array",
     "kind_of",
+    "layout_of",
     "leaves",
     "nothing",
     "paths",
     "spell",
     "zero_of",
     "zeros_like",
-    "zeros_maker",
 ]

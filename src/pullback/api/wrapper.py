@@ -13,7 +13,7 @@ from ..typing_ import ATuple, AVal
 from .aim import Aim
 from .flats import Prepared
 from .invoke import Results
-from .tree import Tree, assemble, converter, is_active_array, is_array, zero_of, zeros_maker
+from .tree import Tree, assemble, converter, is_active_array, is_array, layout_of, zero_of
 
 
 class Wrapper:
@@ -23,16 +23,13 @@ class Wrapper:
     def __init__(
         self, call: Any, prepared: Prepared, aim: Aim, built: Any, results: Results
     ) -> None:
-        self.prepared, self.aim, self.built, self.results = prepared, aim, built, results
-        self.scope: dict[str, Any] = {"call": call}
-        shadows = [
-            f"    s{k} = {self.name(zeros_maker(prepared.types[p]))}(x{p})\n"
-            for k, p in enumerate(built.shadowed)
-        ]
+        self.call, self.prepared, self.aim = call, prepared, aim
+        self.built, self.results = built, results
+        self.scope: dict[str, Any] = {"call": call, "zeros": np.zeros}
+        self.shadows = [f"s{k} = {self.zeros(p)}; " for k, p in enumerate(built.shadowed)]
         seeds = [self.name(seed_of(built.results[k])) for k in built.seeded]
         self.given = [f"x{p}" for p in range(len(prepared.types))]
-        passed = [*self.given, *(f"s{k}" for k in range(len(shadows))), *seeds]
-        self.lines = [*shadows, f"    out = call({', '.join(passed)})\n"]
+        self.passed = ", ".join([*self.given, *(f"s{k}" for k in range(len(self.shadows))), *seeds])
 
     def name(self, x: Any) -> str:
         """A name for an object."""
@@ -42,11 +39,17 @@ class Wrapper:
 
     def function(self, returned: str) -> Callable[..., Any]:
         """``(leaves, values) -> returned``."""
-        unpack = f"    {''.join(f'{x}, ' for x in self.given)} = leaves\n" if self.given else ""
-        lines = "".join(self.lines)
-        source = f"def run(leaves, values):\n{unpack}{lines}    return {returned}\n"
+        return self.define(
+            "def run(leaves, values):\n"
+            f"    {unpacked(self.given, 'leaves')}{''.join(self.shadows)}\n"
+            f"    out = call({self.passed})\n"
+            f"    return {returned}\n"
+        )
+
+    def define(self, source: str) -> Callable[..., Any]:
+        """The function ``run`` that the source defines."""
         exec(source, self.scope)
-        return self.scope["run"]
+        return self.scope.pop("run")
 
     # -- expressions ---------------------------------------------------------------------------
     def value(self) -> str:
@@ -77,12 +80,21 @@ class Wrapper:
             return f"s{built.shadowed.index(p)}"
         if p in built.scalars:
             return self.converted(t, f"out[{self.results.n + built.scalars.index(p)}]")
-        if is_active_array(t):
-            return f"{self.name(zeros_maker(t))}(x{p})"
-        return self.name(zero_of(None, t))
+        return self.zeros(p) if is_active_array(t) else self.name(zero_of(None, t))
+
+    def zeros(self, p: int) -> str:
+        """An array of zeros beside the entry parameter ``p``: C order, F if that is F."""
+        dtype, order = layout_of(self.prepared.types[p])
+        order = "" if order == "C" else f", {order!r}"
+        return f"zeros(x{p}.shape, {self.name(dtype)}{order})"
 
     def converted(self, t: Any, x: str) -> str:
         return x if is_array(t) else f"{self.name(converter(t))}({x})"
+
+
+def unpacked(names: list[str], whole: str) -> str:
+    """A statement that takes a tuple apart."""
+    return f"{''.join(f'{x}, ' for x in names)} = {whole}; " if names else ""
 
 
 def seed_of(t: Any) -> Any:

@@ -224,10 +224,13 @@ def give_back(memory: Memory) -> None:
     """Keep it for another call, unless enough is kept already."""
     if memory.reference() is None:  # a finalizer calls this, after weak references were cleared
         memory.register()
-    changed = memory.turned
-    memory.reset()
-    if not changed or memory.capacity + sum(m.capacity for m in _idle) <= KEPT:
-        _idle.append(memory)
+    if memory.turned:
+        memory.reset()
+        if memory.capacity + sum(m.capacity for m in _idle) > KEPT:
+            return
+    else:
+        memory.words[STATE] = memory.start
+    _idle.append(memory)
 
 
 def clear_buffers() -> None:
