@@ -72,7 +72,7 @@ def _prims(effect: Effect, names: str) -> dict[Any, Effect]:
 
 
 _PRIMS: dict[Any, Effect] = {
-    **_prims(NONE, "wrap dim subview transpose real_view imag_view"),
+    **_prims(NONE, "wrap dim subview transpose real_view imag_view instead_of_view"),
     **_prims(NONE, "real imag select cast pack nbytes_of null"),
     **_prims(RAISE, "index slice_start slice_count reshape pydiv pyfloordiv pymod"),
     **_prims(READ, "load peek contiguous overlap_copy"),
