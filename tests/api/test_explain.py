@@ -39,7 +39,7 @@ def test_explain():
     assert "active (x)" in found[LINE + 4]
     assert "stored" in found[LINE + 5] and " B" in found[LINE + 5]
     assert LINE + 7 not in found  # inactive, and nothing kept
-    assert e.tape_bytes > 0 and f"{e.tape_bytes} bytes" in text
+    assert e.tape_bytes > 0 and f"{e.tape_bytes} bytes" in text and e.tape in text
     assert {"lift and types", "differentiate", "optimise", "machine code"} == set(e.seconds)
     assert "slow: 's' is int64 on one path and float64 on another" in text
 
@@ -66,3 +66,41 @@ def test_show(capsys):
     assert "function model(x, k)" in capsys.readouterr().out
     pb.show(pb.grad(model))
     assert "function model(x, k)" in capsys.readouterr().out
+
+
+def test_the_tape_as_a_formula():
+    """What it says is what there is, for other sizes too."""
+
+    def f(A, steps):
+        n = A.shape[0]
+        s = 0.0
+        for _ in range(steps):
+            for i in range(1, n):
+                for j in range(0, i):
+                    s = math.sin(s * A[i, j])
+            s = s * s
+        while s > 1e-3:
+            s = s * s * 0.5
+        return s
+
+    first = f.__code__.co_firstlineno
+    e = pb.explain(f, np.ones((4, 4)), 3)
+    found = lines(str(e))
+    assert any("stored (s)" in x and "× steps × (A.shape[0] - 1) × i" in x for x in found.values())
+    assert "8 B × steps" in e.tape and f"(rounds of line {first + 8})" in e.tape
+    inner = sum(
+        width * 3 * sum(range(4))
+        for width in map(int, re.findall(r"(\d+) B × steps × \(A.shape\[0\] - 1\) × i", e.tape))
+    )
+    outer = sum(3 * int(w) for w in re.findall(r"(\d+) B × steps(?: \+|$)", e.tape))
+    assert inner and inner + outer <= e.tape_bytes <= inner + outer + 200
+
+
+def test_trip_counts_in_shapes():
+    def f(x):
+        s = 1.0
+        for i in range(0, x.size - 1, 2):
+            s = math.sin(s) * x[i]
+        return s
+
+    assert "(x.shape[0] - 1) / 2" in pb.explain(f, np.ones(5)).tape

@@ -18,15 +18,16 @@ from typing import Any
 
 from ..ad.build import Built, build
 from ..ad.compile import Options, clean, polished, prepared
-from ..ad.plan import Source
+from ..ad.plan import Plan, Source
 from ..ad.records import width
 from ..errors import TypeInstability
-from ..ir.core import Loc, Value
+from ..ir.core import IR, Loc, Value
 from ..runtime import prims
 from ..runtime.collector import paused
 from ..runtime.memory import checkout, give_back
 from ..typing_ import flat, infer
 from .flats import Prepared
+from .formula import Formula
 from .operator import Operator
 from .tree import is_array, kind_of, zeros_like
 from .vjp import VJP, SplitPlan
@@ -63,12 +64,13 @@ def explain(
 
 @dataclass
 class Line:
-    """What happens on a source line; ``stored``: bytes each time that it runs."""
+    """What happens on a source line; ``stored`` and ``saved``: by how often, " × steps", the names
+    and bytes of what is kept each time."""
 
     active: set[str] = field(default_factory=set)
     again: set[str] = field(default_factory=set)
-    stored: dict[str, int] = field(default_factory=dict)
-    saved: int = 0
+    stored: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    saved: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         parts = []
@@ -76,10 +78,10 @@ class Line:
             parts.append("active" + _listed(self.active))
         if self.again:
             parts.append("computed again" + _listed(self.again))
-        if self.stored:
-            parts.append(f"stored{_listed(self.stored)} {sum(self.stored.values())} B")
-        if self.saved:
-            parts.append(f"overwritten element saved {self.saved} B")
+        for what, kept in (("stored", self.stored), ("overwritten element saved", self.saved)):
+            for times, values in kept.items():
+                names = _listed({name for name, _ in values}) if what == "stored" else ""
+                parts.append(f"{what}{names} {sum(n for _, n in values)} B{times}")
         return "; ".join(parts)
 
 
@@ -92,6 +94,7 @@ class Explanation:
     lines: dict[Loc, Line] = field(default_factory=dict)
     inside: Line = field(default_factory=Line)  # in NumPy functions, not in the user's code
     seconds: dict[str, float] = field(default_factory=dict)
+    tape: str = ""  # the bytes of the tape, as a formula
     tape_bytes: int = 0
     slow: list[str] = field(default_factory=list)
 
@@ -104,7 +107,7 @@ class Explanation:
             out += [f"{at:5d} | {text:<{wide}}  # {x}" for at, text, x in rows]
         if inside := str(self.inside):
             out.append(f"      in NumPy's functions: {inside}")
-        out += ["", f"tape at these arguments: {self.tape_bytes} bytes"]
+        out += ["", f"tape: {self.tape or 'nothing'}; at these arguments {self.tape_bytes} bytes"]
         total = sum(self.seconds.values()) or 1.0
         split = ", ".join(f"{k} {v:.2f} s ({v / total:.0%})" for k, v in self.seconds.items())
         out.append(f"first compile {total:.2f} s: {split}")
@@ -154,7 +157,7 @@ class _Clock:
 def _lines(made: Explanation, built: Built) -> None:
     plan = built.plan
     assert plan is not None
-    activity, saved = plan.primal.activity, set(plan.primal.saved.values())
+    activity = plan.primal.activity
     for op in built.forward.ops():
         line = made.lines.setdefault(_place(op.loc), Line()) if _is_users(op.loc) else made.inside
         v = op.result
@@ -162,14 +165,37 @@ def _lines(made: Explanation, built: Built) -> None:
             line.active.add(_name(op.args[1]))
         elif activity.active(v) and not is_array(v.type):
             line.active.add(_name(v))
-        source = plan.sources.get(v)
-        if source is Source.AGAIN and not is_array(v.type):
+        if plan.sources.get(v) is Source.AGAIN and not is_array(v.type):
             line.again.add(_name(v))
-        elif source is Source.TAPE and v in saved:
-            line.saved += width(v)
-        elif source is Source.TAPE:
-            name = _name(v) or f"%{v.id}"
-            line.stored[name] = line.stored.get(name, 0) + width(v)
+    _kept(made, plan)
+
+
+def _kept(made: Explanation, plan: Plan) -> None:
+    """What goes on the tape: from the records, one for each round of a loop."""
+    formula, saved = Formula(plan, _is_users), set(plan.primal.saved.values())
+    places = _places(plan.structure.ir)
+    ways = {**dict.fromkeys(plan.trips.values(), "how many rounds")}
+    ways.update(dict.fromkeys(plan.which.values(), "which way"))
+    sizes: dict[str, int] = {}
+    for loop in (None, *plan.structure.loops):
+        times = formula.times(loop)
+        for v in plan.taped(loop):
+            loc = places.get(v, Loc())
+            if v in ways and loop is not None:
+                loc = plan.structure.ir.blocks[loop.header].term.loc
+            line = made.lines.setdefault(_place(loc), Line()) if _is_users(loc) else made.inside
+            kept = line.saved if v in saved else line.stored
+            name = ways.get(v) or _name(v)
+            kept.setdefault(times, []).append((name, width(v)))
+            sizes[times] = sizes.get(times, 0) + width(v)
+    made.tape = " + ".join(f"{n} B{times}" for times, n in sizes.items())
+
+
+def _places(ir: IR) -> dict[Value, Loc]:
+    """Where values are defined; the parameters of a block, where it ends."""
+    found = {op.result: op.loc for op in ir.ops()}
+    found.update((p, b.term.loc) for b in ir for p in b.params)
+    return found
 
 
 def _measure(made: Explanation, plan: SplitPlan, leaves: tuple[Any, ...]) -> None:
