@@ -58,6 +58,7 @@ def lower(ir: IR, *, portable: bool = False) -> FunctionType:
     info = ir.info
     lowered = lower_code(ir, portable=portable)
     globals_ = _own_globals(ir, lowered.constants) if portable else info.globals
+    globals_.setdefault("__builtins__", builtins)  # as exec does: warnings look there
     if len(info.closure) != len(info.freevars):
         raise InvalidIR(f"{info.qualname}: {len(info.freevars)} free variables without their cells")
     f = FunctionType(lowered.code, globals_, info.name, info.defaults or None, info.closure)
