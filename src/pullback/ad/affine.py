@@ -8,7 +8,6 @@ else is not known. (Banerjee's bounds are the special case of one equation and c
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from functools import partial
 from math import gcd
 
 Name = Hashable
@@ -90,41 +89,69 @@ def _substitute(x: Linear, name: Name, value: Linear) -> Linear:
     )
 
 
+Row = tuple[Mapping[Name, int], int]
+"""Terms and constant of an inequality: plain pairs, for the elimination makes many."""
+
+
 def _eliminate(system: list[Linear]) -> bool:
-    system = _tidy(system)
-    while True:
-        if any(not x.terms and x.constant < 0 for x in system):
-            return True
-        names = {n for x in system for n in x.terms}
-        if not names:
+    rows = _tidy((x.terms, x.constant) for x in system)
+    while rows is not None:
+        n = _cheapest(rows)
+        if n is None:
             return False
-
-        n = min(names, key=partial(_product, system=system))
-        above = [x for x in system if x.terms.get(n, 0) < 0]
-        below = [x for x in system if x.terms.get(n, 0) > 0]
-        system = [x for x in system if n not in x.terms]
-        if len(system) + len(above) * len(below) > LIMIT:
+        above = [x for x in rows if x[0].get(n, 0) < 0]
+        below = [x for x in rows if x[0].get(n, 0) > 0]
+        rows = [x for x in rows if n not in x[0]]
+        if len(rows) + len(above) * len(below) > LIMIT:
             return False
-        system += [a * b.terms[n] + b * -a.terms[n] for a in above for b in below]
-        system = _tidy(system)
+        if above and below:
+            rows = _tidy([*rows, *(_without(n, a, b) for a in above for b in below)])
+    return True
 
 
-def _product(n: Name, system: list[Linear]) -> int:
-    """How many inequalities eliminating ``n`` makes."""
-    signs = [x.terms.get(n, 0) for x in system]
-    return sum(c > 0 for c in signs) * sum(c < 0 for c in signs)
+def _cheapest(rows: list[Row]) -> Name | None:
+    """The name whose elimination makes the fewest inequalities."""
+    above: dict[Name, int] = {}
+    below: dict[Name, int] = {}
+    for terms, _ in rows:
+        for n, c in terms.items():
+            if c > 0:
+                below[n] = below.get(n, 0) + 1
+            else:
+                above[n] = above.get(n, 0) + 1
+    for n in above:
+        if n not in below:
+            return n
+    return min(below, key=lambda n: below[n] * above.get(n, 0), default=None)
 
 
-def _tidy(system: list[Linear]) -> list[Linear]:
-    """Divide by common factors (rounding the constant down, as integers allow), drop duplicates."""
-    out: dict[object, Linear] = {}
-    for x in system:
-        if x.terms:
-            g = gcd(*x.terms.values())
-            x = Linear({n: c // g for n, c in x.terms.items()}, x.constant // g)
-        elif x.constant >= 0:
+def _without(n: Name, a: Row, b: Row) -> Row:
+    """The sum of multiples of two inequalities in which ``n`` cancels out."""
+    p, q = b[0][n], -a[0][n]
+    terms = {m: c * p for m, c in a[0].items() if m != n}
+    for m, c in b[0].items():
+        if m != n:
+            c = terms.get(m, 0) + c * q
+            if c:
+                terms[m] = c
+            else:
+                del terms[m]
+    return terms, a[1] * p + b[1] * q
+
+
+def _tidy(rows: Iterable[Row]) -> list[Row] | None:
+    """Divide by common factors (rounding the constant down, as integers allow), drop duplicates;
+    None if one of them is false."""
+    out: dict[frozenset[tuple[Name, int]], Row] = {}
+    for terms, constant in rows:
+        if not terms:
+            if constant < 0:
+                return None
             continue
-        key = frozenset(x.terms.items())
-        if key not in out or out[key].constant > x.constant:
-            out[key] = x
+        g = gcd(*terms.values())
+        if g != 1:
+            terms, constant = {n: c // g for n, c in terms.items()}, constant // g
+        key = frozenset(terms.items())
+        if key not in out or out[key][1] > constant:
+            out[key] = terms, constant
     return list(out.values())

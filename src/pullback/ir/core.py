@@ -211,6 +211,13 @@ class Op:
         """Replace each operand by f(operand), in place."""
         self.args = tuple(f(a) for a in self.args)
 
+    def replace(self, by: Mapping[Value, Operand]) -> None:
+        """Replace the values among the operands that stand in ``by``, in place."""
+        for x in self.args:
+            if type(x) is Value and x in by:
+                self.args = tuple([by.get(x, x) if type(x) is Value else x for x in self.args])
+                return
+
     def copy(self, result: Value | None = None) -> Op:
         return Op(self.kind, result or self.result, self.args, self.attr, self.loc, self.target)
 
@@ -547,10 +554,10 @@ class IR:
 
         if not mapping:
             return
+        final = {v: find(v) for v in mapping}
         for b in self:
             for op in b.ops:
-                if any(isinstance(a, Value) and a in mapping for a in op.args):
-                    op.map(find)
+                op.replace(final)
             b.term.map(find)
 
     def copy(self) -> IR:

@@ -40,8 +40,8 @@ def cse(ir: IR) -> bool:
             scope = id
         added, kept = [], []
         for op in ir.blocks[id].ops:
-            if any(isinstance(x, Value) and x in same for x in op.args):
-                op.map(lambda x: same.get(x, x) if isinstance(x, Value) else x)
+            if same:
+                op.replace(same)
             shared = _key(op)
             key = (scope, shared)
             if shared is None:

@@ -28,15 +28,12 @@ def fold(ir: IR) -> bool:
     found: dict[Value, Operand] = {}
     changed = False
 
-    def root(x: Operand) -> Operand:
-        return found.get(x, x) if isinstance(x, Value) else x
-
     for id in reverse_postorder(ir):
         block = ir.blocks[id]
         kept = []
         for op in block.ops:
-            if any(isinstance(x, Value) and x in found for x in op.args):
-                op.map(root)
+            if found:
+                op.replace(found)
             changed |= _reassociate(op, defs) | _look_through(op, defs)
             new = _simplified(op, defs)
             if new is None:
