@@ -74,13 +74,52 @@ def test_another_process_loads_what_was_compiled(folder):
     assert other_process(folder)[2] == "0"
 
 
-def test_what_cannot_be_read_is_compiled_again(folder):
+def foreign(content):
+    return b"not machine code"
+
+
+def empty(content):
+    return b""
+
+
+def truncated(content):
+    return content[: len(content) // 2]
+
+
+def damaged(content):
+    half = len(content) // 2
+    return content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
+
+
+@pytest.mark.parametrize("harm", [foreign, empty, truncated, damaged])
+def test_what_cannot_be_read_is_compiled_again(folder, harm):
     run(2.0)
     (file,) = folder.iterdir()
-    file.write_bytes(b"not machine code")
+    good = file.read_bytes()
+    file.write_bytes(harm(good))
     native._machines.clear()
     assert run(2.0)(np.arange(3.0))[0] == 4.0
-    assert len(file.read_bytes()) > 1000
+    assert len(file.read_bytes()) == len(good)
+
+
+def test_two_processes_at_once(folder):
+    """Both compile or load, whole files stay, and nothing else."""
+    env = {**os.environ, "PULLBACK_CACHE_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+    start = [sys.executable, "-c", PROGRAM]
+    both = [subprocess.Popen(start, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in both:
+        out, _ = process.communicate()
+        assert process.returncode == 0 and out.split()[:2] == ["4.0", "6.0"]
+    assert len(list(folder.iterdir())) == len(cache.files()) == 2
+    assert other_process(folder)[2] == "0"
+
+
+def test_other_versions_are_other_code(folder, monkeypatch):
+    run(2.0)
+    native._machines.clear()
+    monkeypatch.setattr(cache, "versions", lambda: ("another",))
+    run(2.0)
+    assert len(cache.files()) == 2
 
 
 def test_a_directory_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
