@@ -8,16 +8,20 @@ there is a place for code on each edge.
 
 from __future__ import annotations
 
-from ..ir.core import IR, Block, Edge, Jump, Operand, Return, Value
+from ..ir.core import IR, Jump, Return, Value
 from ..ir.dominators import dominators, reverse_postorder
+from ..ir.edit import split_edge
 from ..ir.loops import Loop, loop_forest
+from ..passes.loop_canonical import loop_canonical
 
 
 def normalise(ir: IR) -> None:
-    _one_return(ir)
-    changed = True
-    while changed:
-        changed = any([_canonical_loop(ir, loop) for loop in loop_forest(ir)])
+    loop_canonical(ir)
+    for loop in loop_forest(ir):
+        latch = ir.blocks[loop.latches[0]]
+        if not isinstance(latch.term, Jump):
+            (back,) = [e for e in latch.edges if e.target == loop.header]
+            split_edge(ir, latch, back)
     landed: set[int] = set()
     for loop in loop_forest(ir):
         for block, edge in loop.exits:
@@ -31,82 +35,6 @@ def normalise(ir: IR) -> None:
                     split_edge(ir, b, edge)
     order = reverse_postorder(ir)
     ir.blocks = {i: ir.blocks[i] for i in order}
-
-
-def split_edge(ir: IR, block: Block, edge: Edge) -> Block:
-    """A new block on the edge."""
-    middle = ir.block()
-    middle.term = Jump(Edge(edge.target, edge.args), block.term.loc)
-    edge.target, edge.args = middle.id, ()
-    return middle
-
-
-def _one_return(ir: IR) -> None:
-    """Join the returns: each packs the same number of leaves, which become block parameters."""
-    from ..ir.core import CALL, Const, Op
-    from ..runtime import prims
-    from .activity import returned
-
-    returns = [b for b in ir if isinstance(b.term, Return)]
-    if len(returns) < 2:
-        return
-    parts = [returned(ir, b.id) for b in returns]
-    types = [_known_type(column) for column in zip(*parts)]
-    last = ir.block([ir.value("result", t) for t in types])
-    packed = ir.value()
-    loc = returns[-1].term.loc
-    last.ops.append(Op(CALL, packed, (Const(prims.pack), *last.params), None, loc))
-    last.term = Return(packed, loc)
-    for b, args in zip(returns, parts):
-        value = b.term.operands[0]
-        b.ops = [op for op in b.ops if op.result is not value]
-        b.term = Jump(Edge(last.id, args), b.term.loc)
-
-
-def _known_type(column: tuple[Operand, ...]):
-    from numba import typeof
-
-    for x in column:
-        if isinstance(x, Value):
-            return x.type
-    return typeof(column[0].value) if column else None  # type: ignore[union-attr]
-
-
-def _canonical_loop(ir: IR, loop: Loop) -> bool:
-    """Give the loop one preheader and one latch that only jump; whether anything had to change."""
-    changed = False
-    latches = set(loop.latches)
-    inside = [
-        (ir.blocks[b], e)
-        for b in loop.latches
-        for e in ir.blocks[b].edges
-        if e.target == loop.header
-    ]
-    outside = [
-        (ir.blocks[p], e)
-        for p in dict.fromkeys(ir.predecessors()[loop.header])
-        if p not in latches
-        for e in ir.blocks[p].edges
-        if e.target == loop.header
-    ]
-    for group in (inside, outside):
-        if len(group) == 1 and isinstance(group[0][0].term, Jump):
-            continue
-        if len(group) == 1:
-            split_edge(ir, *group[0])
-        else:
-            _merge(ir, group, loop.header)
-        changed = True
-    return changed
-
-
-def _merge(ir: IR, group: list[tuple[Block, Edge]], header: int) -> None:
-    """Lead the edges through one new block in front of the header."""
-    params = [ir.value(p.name, p.type) for p in ir.blocks[header].params]
-    middle = ir.block(params)
-    middle.term = Jump(Edge(header, params), group[0][0].term.loc)
-    for _, edge in group:
-        edge.target = middle.id
 
 
 class Structure:
