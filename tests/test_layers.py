@@ -18,7 +18,7 @@ LAYERS = [
     {"typing_"},
     {"passes"},
     {"backend"},
-    {"ad"},
+    {"ad", "context"},
     {"api"},
     {"cli"},
 ]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .api.stop_gradient import stop_gradient
     from .api.vjp import Pullback, vjp
     from .backend import lower
+    from .context import Context
     from .frontend import lift
     from .rules.registry import inactive, scalar_rule
     from .runtime.memory import clear_buffers
@@ -39,6 +40,7 @@ _HOMES = {
     ".api.stop_gradient": ("stop_gradient",),
     ".api.vjp": ("Pullback", "vjp"),
     ".backend": ("lower",),
+    ".context": ("Context",),
     ".frontend": ("lift",),
     ".rules.registry": ("inactive", "scalar_rule"),
     ".runtime.memory": ("clear_buffers",),
@@ -47,6 +49,7 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Context",
     "Pullback",
     "PullbackError",
     "check",

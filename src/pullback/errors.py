@@ -161,3 +161,35 @@ class UnknownOption(PullbackError, ValueError):
     """An engine, an option or a mode that does not exist."""
 
     code = "PB403"
+
+
+# -- PB5: contexts and passes ----------------------------------------------------------------------
+class PassFailed(PullbackError):
+    """A pass raised, returned something that is no IR, or left broken IR."""
+
+    code = "PB501"
+
+
+class HookFailed(PullbackError):
+    """A hook of a context raised."""
+
+    code = "PB502"
+
+
+class NoContext(PullbackError, TypeError):
+    """A value is tagged, untagged or asked for metadata without a context."""
+
+    code = "PB503"
+
+
+class BadPrimitive(PullbackError, TypeError):
+    """A primitive that could never stand for a call."""
+
+    code = "PB504"
+
+
+class CannotTag(PullbackError, TypeError):
+    """The value is one object for the whole process (a small int, a bool, None): a tag on it would
+    be on all of its kind."""
+
+    code = "PB505"

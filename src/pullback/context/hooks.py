@@ -1,0 +1,117 @@
+"""The hooks of the contexts of a stack, as contextual code calls them.
+
+An exception in a hook is a fault of the hook: it becomes `HookFailed`, which names the hook and the
+function called. An error of this package passes as it is, so that a context can stop a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import HookFailed, PullbackError
+from .filters import name_of
+
+if TYPE_CHECKING:
+    from .context import Context
+
+Hook = Callable[..., None]
+
+
+class Hooks:
+    """``prehook`` is None if no context of the stack (innermost first) has one, else calls them
+    all; likewise the others, from the outermost inwards."""
+
+    def __init__(self, contexts: Sequence[Context]) -> None:
+        self._contexts = contexts
+        self._has = {
+            name: [c for c in contexts if overrides(c, name)]
+            for name in ("prehook", "posthook", "errorhook")
+        }
+        self.prehook = self._chain("prehook", 1)
+        self.posthook = self._chain("posthook", -1)
+        self.errorhook = self._chain("errorhook", -1)
+
+    def __bool__(self) -> bool:
+        return any(self._has.values())
+
+    def _chain(self, name: str, step: int) -> Any:
+        chosen = self._has[name][::step]
+        if not chosen:
+            return Missing()
+        at = 0 if name == "prehook" else 1
+        hooks = [(getattr(c, name), type(c).__name__) for c in chosen]
+
+        def run(*args: Any, **kw: Any) -> None:
+            for hook, owner in hooks:
+                try:
+                    hook(*args, **kw)
+                except PullbackError:
+                    raise
+                except Exception as e:
+                    raise failure(f"{owner}.{name}", args[at], e) from e
+
+        return run
+
+    def guarded(self, target: Any, g: Any, /, *args: Any, **kw: Any) -> Any:
+        """Call ``target``, the errorhooks being told of what it raises."""
+        if not self.errorhook:
+            return target(*args, **kw)
+        try:
+            return target(*args, **kw)
+        except BaseException as e:
+            self.errorhook(e, g, *args, **kw)
+            raise
+
+    def make(self, kind: str, name: str | None) -> Any:
+        if kind == "hooks":
+            return getattr(self, name or "")
+        if kind == "spread hooks":
+            return self._spread(name or "")
+        if kind == "guard":
+            return self.guarded
+        if kind == "spread guard":
+            return lambda t, g, args, kw=None: self.guarded(t, g, *args, **(kw or {}))
+        return as_tuple
+
+    def _spread(self, name: str) -> Any:
+        hook = getattr(self, name)
+        if name == "prehook":
+            return lambda g, args, kw=None: hook(g, *args, **(kw or {}))
+        return lambda out, g, args, kw=None: hook(out, g, *args, **(kw or {}))
+
+
+class Missing:
+    """A hook that no context has."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __call__(self, *args: Any, **kw: Any) -> None:
+        pass
+
+
+def as_tuple(args: Any) -> Any:
+    """The arguments ``*args`` once and for all; what is not iterable fails where it is called."""
+    try:
+        return args if type(args) is tuple else tuple(args)
+    except TypeError:
+        return args
+
+
+def overrides(ctx: Context, name: str) -> bool:
+    from .context import Context
+
+    own = getattr(type(ctx), name) is not getattr(Context, name)
+    return own or name in getattr(ctx, "__dict__", ())
+
+
+def failure(hook: str, g: Any, e: BaseException) -> HookFailed:
+    try:
+        called = name_of(g)
+    except AttributeError:
+        called = repr(type(g).__name__)
+    return HookFailed(
+        f"{hook} raised {type(e).__name__}: {e}, at a call of {called}",
+        hint="A hook watches; raise a PullbackError in it to stop the run.",
+    )

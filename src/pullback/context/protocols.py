@@ -1,0 +1,296 @@
+"""Operators on objects of the user's classes: the special methods behind them stay in the context.
+
+Python decides in C which special method an operator runs. Here the decision is made in Python where
+a class defines that method in Python; everything else is left to C. A class whose special methods
+are all of C is *plain*, and after one look at its type an operator on it is what it always is.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ..ir.operators import BINARY, COMPARE, INPLACE
+
+if TYPE_CHECKING:
+    from .room import Room
+
+BINARY_NAMES = {f: f.__name__.strip("_") for f in BINARY}
+"""``operator.and_`` is behind ``__and__`` and ``__rand__``."""
+
+INPLACE_NAMES = {f: (f.__name__[1:], g) for f, g in zip(INPLACE, BINARY)}
+SYMBOLS = dict(
+    zip(BINARY, ("+", "&", "//", "<<", "@", "*", "%", "|", "** or pow()", ">>", "-", "/", "^"))
+)
+COMPARE_NAMES = {f: f"__{f.__name__}__" for f in COMPARE.values()}
+REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+COMPARE_SYMBOLS = {f: symbol for symbol, f in COMPARE.items()}
+
+UNARY_NAMES = {
+    operator.neg: "__neg__", operator.pos: "__pos__", operator.invert: "__invert__",
+    operator.getitem: "__getitem__", operator.setitem: "__setitem__",
+    operator.delitem: "__delitem__", builtins.abs: "__abs__", builtins.next: "__next__",
+}  # fmt: skip
+"""Operations that just call the method of their first operand."""
+
+CALLED_BY_NAME = frozenset((builtins.abs, builtins.next, builtins.iter, builtins.len, builtins.bool))
+"""Builtins whose methods are looked for when the user calls them."""
+
+BUILTIN = BuiltinFunctionType
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: only such a class can have methods in Python
+_NUMBERS = (int, float, complex, bool)
+NOTHING: Any = object()
+
+
+def is_static(t: type) -> bool:
+    return not t.__flags__ & _HEAP
+
+
+def lookup(t: type, name: str) -> Any:
+    """What a class defines under a special name, None if nothing (or None)."""
+    for c in t.__mro__:
+        if name in c.__dict__:
+            return c.__dict__[name]
+    return None
+
+
+def in_python(method: Any) -> bool:
+    return type(method) is FunctionType
+
+
+def has_special_methods(t: type) -> bool:
+    """Whether a class has special methods written in Python."""
+    return any(
+        type(v) is FunctionType and k[:2] == "__"
+        for c in t.__mro__
+        if not is_static(c)
+        for k, v in c.__dict__.items()
+    )
+
+
+def protocol(f: Any) -> Callable[..., Any] | None:
+    """How ``f`` is done on objects with methods in Python: ``(room, *operands) -> result``; None
+    if there is nothing special."""
+    if f in BINARY_NAMES:
+        return lambda room, a, b: binary(room, f, a, b)
+    if f in INPLACE_NAMES:
+        return lambda room, a, b: inplace(room, f, a, b)
+    if f in COMPARE_NAMES:
+        return lambda room, a, b: compare(room, f, a, b)
+    if f in UNARY_NAMES:
+        return lambda room, *xs: unary(room, f, *xs)
+    return OTHERS.get(f)
+
+
+# -- each operator ---------------------------------------------------------------------------------
+def unary(room: Room, f: Any, x: Any, *rest: Any) -> Any:
+    method = lookup(type(x), UNARY_NAMES[f])
+    if in_python(method):
+        return room.call(method, x, *rest)
+    return f(x, *rest)
+
+
+def binary(room: Room, f: Any, a: Any, b: Any, symbol: str | None = None) -> Any:
+    """``__add__``, then ``__radd__``; the other way round if b's class derives from a's and has a
+    ``__radd__`` of its own."""
+    ta, tb = type(a), type(b)
+    name = BINARY_NAMES[f]
+    left, right = lookup(ta, f"__{name}__"), lookup(tb, f"__r{name}__")
+    if not (in_python(left) or in_python(right) and (left is None or ta in _NUMBERS)):
+        return f(a, b)
+    if ta is tb:
+        right = None
+    ways = [(left, a, b), (right, b, a)]
+    if ta is not tb and issubclass(tb, ta) and right is not lookup(ta, f"__r{name}__"):
+        ways.reverse()
+    for method, x, y in ways:
+        if method is not None:
+            got = room.call(method, x, y) if in_python(method) else method(x, y)
+            if got is not NotImplemented:
+                return got
+    names = f"{ta.__name__!r} and {tb.__name__!r}"
+    raise TypeError(f"unsupported operand type(s) for {symbol or SYMBOLS[f]}: {names}")
+
+
+def inplace(room: Room, f: Any, a: Any, b: Any) -> Any:
+    name, plain = INPLACE_NAMES[f]
+    method = lookup(type(a), f"__{f.__name__.strip('_')}__")
+    if in_python(method):
+        got = room.call(method, a, b)
+        if got is not NotImplemented:
+            return got
+    elif method is not None:
+        return f(a, b)
+    if not has_special_methods(type(a)) and not has_special_methods(type(b)):
+        return f(a, b)
+    symbol = SYMBOLS[plain]
+    return binary(room, plain, a, b, "**=" if plain is operator.pow else f"{symbol}=")
+
+
+def compare(room: Room, f: Any, a: Any, b: Any) -> Any:
+    ta, tb = type(a), type(b)
+    name = f.__name__
+    left, right = lookup(ta, f"__{name}__"), lookup(tb, f"__{REFLECTED[name]}__")
+    if f is operator.ne and left is object.__ne__ and in_python(lookup(ta, "__eq__")):
+        left = _not_equal(room)
+    if f is operator.ne and right is object.__ne__ and in_python(lookup(tb, "__eq__")):
+        right = _not_equal(room)
+    if not (in_python(left) or in_python(right)):
+        return f(a, b)
+    ways = [(left, a, b), (right, b, a)]
+    if ta is not tb and issubclass(tb, ta) and right is not None:
+        ways.reverse()
+    for method, x, y in ways:
+        if method is not None:
+            known = in_python(method) and method.__module__ != __name__
+            got = room.call(method, x, y) if known else method(x, y)
+            if got is not NotImplemented:
+                return got
+    if f is operator.eq or f is operator.ne:
+        return (a is b) is (f is operator.eq)
+    names = f"{ta.__name__!r} and {tb.__name__!r}"
+    raise TypeError(f"{COMPARE_SYMBOLS[f]!r} not supported between instances of {names}")
+
+
+def _not_equal(room: Room) -> Callable[[Any, Any], Any]:
+    """``object.__ne__``: what ``__eq__`` says, inverted."""
+
+    def differs(a: Any, b: Any) -> Any:
+        got = room.call(lookup(type(a), "__eq__"), a, b)
+        return got if got is NotImplemented else not truth(room, got)
+
+    return differs
+
+
+def truth(room: Room, x: Any) -> bool:
+    method = lookup(type(x), "__bool__")
+    if in_python(method):
+        got = room.call(method, x)
+        if type(got) is not bool:
+            name = type(got).__name__
+            raise TypeError(f"__bool__ should return bool, returned {name}")
+        return got
+    size = lookup(type(x), "__len__")
+    if method is None and in_python(size):
+        return length(room, x) != 0
+    return bool(x)
+
+
+def length(room: Room, x: Any) -> int:
+    size = lookup(type(x), "__len__")
+    if not in_python(size):
+        return len(x)
+    got = operator.index(room.call(size, x))
+    if got < 0:
+        raise ValueError("__len__() should return >= 0")
+    return got
+
+
+def contains(room: Room, container: Any, x: Any) -> bool:
+    method = lookup(type(container), "__contains__")
+    if in_python(method):
+        return truth(room, room.call(method, container, x))
+    return operator.contains(container, x)
+
+
+def iterate(room: Room, x: Any, *sentinel: Any) -> Any:
+    """An iterator for a loop: one that steps through the context if its steps are in Python."""
+    method = lookup(type(x), "__iter__")
+    if sentinel or not in_python(method):
+        return iter(x, *sentinel)
+    it = room.call(method, x)
+    if lookup(type(it), "__next__") is None:
+        raise TypeError(f"iter() returned non-iterator of type {type(it).__name__!r}")
+    return steps(room, it) if in_python(lookup(type(it), "__next__")) else it
+
+
+def steps(room: Room, it: Any) -> Any:
+    """Each step of ``it`` as a call of ``next`` in the context."""
+    while True:
+        try:
+            x = room.call(next, it)
+        except StopIteration:
+            return
+        yield x
+
+
+def attribute(room: Room, x: Any, name: str) -> Any:
+    """``x.name``, with properties, ``__getattribute__`` and ``__getattr__`` in the context."""
+    t = type(x)
+    getattribute, missing = lookup(t, "__getattribute__"), lookup(t, "__getattr__")
+    try:
+        if in_python(getattribute):
+            return room.call(getattribute, x, name)
+        found = lookup(t, name)
+        if type(found) is property and in_python(found.fget):
+            return room.call(found.fget, x)
+        return getattr(x, name) if missing is None else getattribute(x, name)
+    except AttributeError:
+        if not in_python(missing):
+            raise
+        return room.call(missing, x, name)
+
+
+def is_plain_attribute(t: type, name: str) -> bool:
+    """Whether reading the attribute runs nothing in Python."""
+    if is_static(t):
+        return True
+    special = (lookup(t, "__getattribute__"), lookup(t, "__getattr__"))
+    return not any(map(in_python, special)) and type(lookup(t, name)) is not property
+
+
+def construct(room: Room, cls: type, *args: Any, **kw: Any) -> Any:
+    """``cls(*args, **kw)`` as ``type`` does it."""
+    new = cls.__new__
+    if new is object.__new__:
+        made = object.__new__(cls)
+    elif in_python(new):
+        made = room.call(new, cls, *args, **kw)
+    else:
+        made = new(cls, *args, **kw)
+    if isinstance(made, cls):
+        init = lookup(type(made), "__init__")
+        if not in_python(init):
+            type(made).__init__(made, *args, **kw)
+        elif (got := room.call(init, made, *args, **kw)) is not None:
+            raise TypeError(f"__init__() should return None, not {type(got).__name__!r}")
+    return made
+
+
+def constructor(cls: type, init: Any) -> Callable[..., Any]:
+    """The common case: ``init`` is what the ``__init__`` of the class is here."""
+    new = object.__new__
+
+    def make(*args: Any, **kw: Any) -> Any:
+        made = new(cls)
+        got = init(made, *args, **kw) if kw else init(made, *args)
+        if got is not None:
+            raise TypeError(f"__init__() should return None, not {type(got).__name__!r}")
+        return made
+
+    return make
+
+
+def is_constructed(cls: type) -> bool:
+    """Whether calling the class runs a ``__new__`` or ``__init__`` in Python, by the rules of
+    ``type``."""
+    if lookup(type(cls), "__call__") is not type.__dict__["__call__"] or is_static(cls):
+        return False
+    return in_python(cls.__new__) or in_python(lookup(cls, "__init__"))
+
+
+def _not(room: Room, x: Any) -> bool:
+    return not truth(room, x)
+
+
+OTHERS: dict[Any, Callable[..., Any]] = {
+    operator.truth: truth,
+    operator.not_: _not,
+    operator.contains: contains,
+    builtins.bool: truth,
+    builtins.len: length,
+    builtins.iter: iterate,
+}

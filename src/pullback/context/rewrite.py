@@ -1,0 +1,290 @@
+"""The pass that makes a function contextual: each call site asks the context what to call.
+
+A call ``f(x)`` becomes ``t = resolve(f, x); t(x)``: what finally runs is called from the user's own
+frame. What the new code needs (resolvers, the context) it finds in further free variables;
+a `Need` says what belongs into one, and `room` makes it, once for each context. What no context of
+the stack watches is left alone.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..ir import intrinsics as i
+from ..ir.core import (
+    CALL,
+    FREECELL,
+    GETCELL,
+    GLOBAL,
+    IR,
+    Block,
+    Branch,
+    Const,
+    ForIter,
+    Op,
+    Operand,
+    Value,
+)
+from ..ir.operators import BINARY_OP, COMPARE, UNARY
+from .markers import PLAIN, Marker
+
+
+class Need(NamedTuple):
+    """What a free variable of contextual code holds: `room.Room.make` knows each kind."""
+
+    kind: str
+    of: Any = None
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What the contexts of a stack look at, as far as rewriting depends on it."""
+
+    callees: frozenset[int]  # the ids of callables that have primitives
+    everything: bool = False  # a primitive for any callable, or a hook
+    pre: bool = False
+    post: bool = False
+    error: bool = False
+    by_arguments: bool = False  # primitives or passes that depend on the arguments
+
+    def watches(self, callee: Any) -> bool:
+        return self.everything or id(callee) in self.callees
+
+
+BOUND = frozenset(
+    (
+        i.check_bound, i.import_name, i.import_from, i.store_global, i.delete_global, i.match_class,
+        i.match_keys, i.match_mapping, i.match_sequence, i.get_len, i.dict_merge, i.list_to_tuple,
+        i.list_append, i.set_add, i.map_add, i.unpack, i.unpack_ex,
+    )
+)  # fmt: skip
+"""What belongs to the running function, or to the writing down of a larger construct: no calls."""
+
+OPERATORS = frozenset((*BINARY_OP, *COMPARE.values(), *UNARY.values())) | {
+    operator.getitem,
+    operator.setitem,
+    operator.delitem,
+    operator.contains,
+    iter,
+}
+"""What may run a method of the user's class behind an operator."""
+
+TRUE_OR_FALSE = (operator.is_, operator.is_not, operator.not_, operator.contains)
+DISPLAYS = (i.build_tuple, i.build_list, i.build_set, i.build_map, i.build_string)
+NEVER_CALLABLE = frozenset((*COMPARE.values(), *TRUE_OR_FALSE, *DISPLAYS, i.format_value, slice))
+"""Their results are no functions, so that a call need not look at them."""
+
+
+class Rewriting:
+    """One function. ``needs`` are the contents of the free variables added, in order."""
+
+    def __init__(self, ir: IR, watch: Watch) -> None:
+        self.ir, self.watch = ir, watch
+        self.needs: list[Need] = []
+        self.cells: list[Value] = []
+        self._shared: dict[Need, int] = {}
+        self.defined = {op.result: op for op in ir.ops()}
+        self.items = unpacked(ir, self.defined)
+        self.attributes = {
+            op: op.args[2].value
+            for op in ir.ops()
+            if op.is_call(getattr) and len(op.args) == 3 and isinstance(op.args[2], Const)
+        }
+
+    def run(self) -> IR:
+        for block in list(self.ir):
+            self._block(block)
+        if self.watch.everything or self.watch.watches(next):
+            self._iterations()
+        self._place_cells()
+        return self.ir
+
+    # -- free variables ------------------------------------------------------------------------
+    def need(self, need: Need, shared: bool = True) -> int:
+        if shared and need in self._shared:
+            return self._shared[need]
+        self.needs.append(need)
+        self.cells.append(self.ir.value())
+        self._shared[need] = len(self.needs) - 1
+        return len(self.needs) - 1
+
+    def _place_cells(self) -> None:
+        names = tuple(f"%{k}" for k in range(len(self.needs)))
+        entry = self.ir.entry.ops
+        entry[:0] = [Op(FREECELL, cell, (), name) for cell, name in zip(self.cells, names)]
+        self.ir.info.freevars = (*self.ir.info.freevars, *names)
+
+    def _read(self, ops: list[Op], k: int, like: Op) -> Value:
+        op = Op(GETCELL, self.ir.value(), (self.cells[k],), f"%{k}", like.loc)
+        ops.append(op)
+        return op.result
+
+    def _call(self, ops: list[Op], k: int, args: Iterable[Operand], like: Op) -> Value:
+        """Append the call of what free variable k holds."""
+        fn = self._read(ops, k, like)
+        op = Op(CALL, self.ir.value(), (fn, *args), None, like.loc)
+        ops.append(op)
+        return op.result
+
+    # -- calls ---------------------------------------------------------------------------------
+    def _block(self, block: Block) -> None:
+        old, block.ops = block.ops, []
+        for op in old:
+            self._operation(op, block.ops)
+        term = block.term
+        if isinstance(term, Branch) and isinstance(term.cond, Value):
+            made = self.defined.get(term.cond)
+            if self.watch.everything or made is None or made.callee not in TRUE_OR_FALSE:
+                truth = self.ir.call(operator.truth, term.cond, loc=term.loc)
+                self._operation(truth, block.ops)
+                term.cond = truth.result
+
+    def _operation(self, op: Op, ops: list[Op]) -> None:
+        self._markers(op, ops)
+        callee = op.callee
+        if op.kind != CALL or op.target is PLAIN or op in self.items or in_(callee, BOUND):
+            ops.append(op)
+        elif callee is i.call_ex:
+            self._spread(op, ops)
+        elif isinstance(op.fn, Const) and not self.watch.watches(callee):
+            self._operator(op, ops)
+        elif self._is_build_class(op):
+            ops.append(op)
+        else:
+            self._dynamic(op, ops)
+
+    def _markers(self, op: Op, ops: list[Op]) -> None:
+        if any(isinstance(x, Const) and isinstance(x.value, tuple) and x.value
+               and isinstance(x.value[0], Marker) for x in op.args):  # fmt: skip
+            op.map(lambda x: self._context(x, ops, op))
+
+    def _context(self, x: Operand, ops: list[Op], op: Op) -> Operand:
+        if isinstance(x, Const) and isinstance(x.value, tuple) and x.value:
+            marker, *which = x.value
+            if isinstance(marker, Marker):
+                return self._read(ops, self.need(Need("context", which[0])), op)
+        return x
+
+    def _operator(self, op: Op, ops: list[Op]) -> None:
+        """An operation of the language that nobody watches: only methods behind it matter."""
+        callee = op.callee
+        if callee is getattr and len(op.args) == 3 and isinstance(op.args[2], Const):
+            k = self.need(Need("attribute", op.args[2].value), shared=False)
+            op.args = (self._read(ops, k, op), op.args[1])
+        elif in_(callee, OPERATORS) or callee is operator.truth:
+            k = self.need(Need("operator", callee))
+            op.args = (self._read(ops, k, op), *op.args[1:])
+        ops.append(op)
+
+    def _is_build_class(self, op: Op) -> bool:
+        made = self.defined.get(op.fn) if isinstance(op.fn, Value) else None
+        return made is not None and (made.kind, made.attr) == (GLOBAL, "__build_class__")
+
+    def _dynamic(self, op: Op, ops: list[Op]) -> None:
+        fn, args = op.fn, op.args[1:]
+        before, after = self._hooks(op, "hooks", (fn, *args), ops)
+        seen = args if self.watch.by_arguments else tuple(filter(self._may_be_callable, args))
+        names = op.kwnames if self.watch.by_arguments else ()
+        k = self.need(Need("call", (names, self._attribute(fn))), shared=False)
+        target = self._call(ops, k, (fn, *seen), op)
+        if self.watch.error:
+            guard = self._read(ops, self.need(Need("guard")), op)
+            op.args = (guard, target, fn, *args)
+        else:
+            op.args = (target, *args)
+        ops.append(op)
+        after(op.result)
+
+    def _attribute(self, fn: Operand) -> str | None:
+        """The name of the attribute that a callee was read from."""
+        made = self.defined.get(fn) if isinstance(fn, Value) else None
+        if made is None or made not in self.attributes:
+            return None
+        return self.attributes[made]
+
+    def _may_be_callable(self, x: Operand) -> bool:
+        if isinstance(x, Const):
+            return callable(x.value)
+        op = self.defined.get(x) if isinstance(x, Value) else None
+        return op is None or not in_(op.callee, NEVER_CALLABLE)
+
+    def _spread(self, op: Op, ops: list[Op]) -> None:
+        """``f(*args, **kwargs)``."""
+        fn, args, *kwargs = op.args[1:]
+        if self.watch.pre or self.watch.post or self.watch.error:
+            args = self._call(ops, self.need(Need("tuple")), (args,), op)
+        _, after = self._hooks(op, "spread hooks", (fn, args, *kwargs), ops)
+        k = self.need(Need("spread"), shared=False)
+        target = self._call(ops, k, (fn, args, *kwargs), op)
+        if self.watch.error:
+            guard = self._read(ops, self.need(Need("spread guard")), op)
+            op.args = (guard, target, fn, args, *kwargs)
+        else:
+            op.args = (op.args[0], target, args, *kwargs)
+        ops.append(op)
+        after(op.result)
+
+    def _hooks(self, op: Op, kind: str, operands: tuple[Operand, ...], ops: list[Op]) -> Any:
+        """The call of the prehook, and what appends that of the posthook."""
+        names = op.attr
+
+        def hook(which: str, args: tuple[Operand, ...]) -> Value:
+            result = self._call(ops, self.need(Need(kind, which)), args, op)
+            ops[-1].attr = names
+            return result
+
+        if self.watch.pre:
+            hook("prehook", operands)
+
+        def after(result: Value) -> None:
+            if self.watch.post:
+                hook("posthook", (result, *operands))
+
+        return None, after
+
+    # -- iteration -----------------------------------------------------------------------------
+    def _iterations(self) -> None:
+        """Let loops step through the context: ``next`` is watched."""
+        k = self.need(Need("steps"))
+        for block in list(self.ir):
+            term = block.term
+            if not isinstance(term, ForIter) or not isinstance(term.iterator, Value):
+                continue
+            made = self.defined.get(term.iterator)
+            if made is not None:
+                home, at = self.ir.where(term.iterator)
+                at += 1
+            elif term.iterator in self.ir.args:
+                home, at = self.ir.entry, 0
+            else:
+                continue
+            ops: list[Op] = []
+            like = made or Op(CALL, self.ir.value(), (), None, term.loc)
+            stepping = self._call(ops, k, (term.iterator,), like)
+            home.ops[at:at] = ops
+            term.iterator = stepping
+
+
+def unpacked(ir: IR, defined: dict[Value, Op]) -> set[Op]:
+    """The operations that take the items of an unpacking."""
+    found = set()
+    for op in ir.ops():
+        if op.is_call(operator.getitem) and isinstance(op.args[1], Value):
+            source = defined.get(op.args[1])
+            if source is not None and source.is_call(i.unpack, i.unpack_ex):
+                found.add(op)
+    return found
+
+
+def in_(callee: Any, table: Any) -> bool:
+    try:
+        return callee is not None and callee in table
+    except TypeError:
+        return False
+
+
+FRAME_READERS = frozenset((builtins.locals, builtins.vars, builtins.dir, builtins.globals))

@@ -1,0 +1,397 @@
+"""Where contextual code runs: a stack of contexts, and what a call means under it.
+
+The stack is ordered from the innermost context outwards. The innermost that has a primitive for a
+call decides it; the primitive itself runs under the contexts further out.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from types import CellType, CodeType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..backend.lower import lower_code
+from ..errors import LiftError, NotLiftable
+from ..frontend import lift
+from . import callbacks, protocols, sites
+from .filters import Filter
+from .hooks import Hooks
+from .passes import run_passes
+from .primitives import Lookup, Primitive
+from .rewrite import Need, Rewriting, Watch
+from .tables import Compiled, table_for
+
+if TYPE_CHECKING:
+    from .context import Context
+
+
+class Entry(NamedTuple):
+    """A function as it is entered: ``compiled`` None if it is called plainly."""
+
+    code: weakref.ref[CodeType]
+    compiled: Compiled | None
+    cells: tuple[CellType, ...]
+
+
+class Found(NamedTuple):
+    """What to call. ``stable``: whatever the arguments, so that a site may remember it, provided
+    that (``look``) none of them is a callback."""
+
+    target: Any
+    stable: bool = False
+    look: bool = False
+    entry: Entry | None = None  # of a function that is entered
+
+
+class Place(NamedTuple):
+    """A context of the stack, and how many levels of calls it still enters (None: any)."""
+
+    ctx: Context
+    level: int | None
+
+
+class Everything:
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+RESUME: contextvars.ContextVar[dict[int, Room]] = contextvars.ContextVar("rooms", default={})
+"""While a primitive runs: the room it was called from, by the id of its context."""
+
+
+class Run:
+    """Counts the runs that are going on; when the last one ends, `forget` is called."""
+
+    def __init__(self, forget: Callable[[], None]) -> None:
+        self.active, self.forget, self.lock = 0, forget, threading.Lock()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.active += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.active -= 1
+            if not self.active:
+                self.forget()
+
+
+class Room:
+    """``stack``: the contexts, innermost first. ``root``: the room of the outermost run, which owns
+    the others."""
+
+    def __init__(self, stack: Sequence[Place], root: Room | None = None) -> None:
+        self.stack = tuple(stack)
+        self.root = root or self
+        self.stamp: Any = None  # the state of the class that it was made for
+        self.entries: dict[Any, Entry] = {}
+        self.shared: dict[Need, CellType] = {}
+        if root is None:
+            self.run = Run(self.forget)
+            self.touched: list[Any] = []
+            self.related: dict[Any, Room] = {}
+            self.plain: set[type] = set()
+        else:
+            self.run, self.touched, self.plain = root.run, root.touched, root.plain
+        self._look_up()
+
+    def _look_up(self) -> None:
+        contexts = [p.ctx for p in self.stack]
+        self.lookups = [type(c)._lookup() for c in contexts]
+        self.filters = [Filter(c.recurse_into, c.exclude) for c in contexts]
+        self.hooks = Hooks(contexts)
+        self.hooked = bool(self.hooks)
+        self.passes = any(type(c).passes for c in contexts)
+        general = any(x.general for x in self.lookups)
+        bound = any(type(k) is tuple for x in self.lookups for k in x.by_key)
+        self.methods_stable = not (general or bound)
+        self.watch = Watch(
+            frozenset(k for x in self.lookups for k in x.by_key if type(k) is int),
+            general or self.hooked,
+            bool(self.hooks.prehook),
+            bool(self.hooks.posthook),
+            bool(self.hooks.errorhook),
+            general or self.passes or any(x.conditional for x in self.lookups),
+        )
+        names = {f.__name__ for f in (*callbacks.CALLERS, *protocols.CALLED_BY_NAME)}
+        names |= {*callbacks.CALLING_METHODS, *(n for x in self.lookups for n in x.names)}
+        self.watched_names: Any = Everything() if general or self.hooked else frozenset(names)
+        outer = tuple(type(c) for c in contexts[1:])
+        stamps = tuple(type(c)._stamp() for c in contexts)
+        self.table = table_for(type(contexts[0]), (outer, stamps, self.watch))
+
+    # -- lifetime ------------------------------------------------------------------------------
+    def touch(self, memory: Any) -> None:
+        """Have ``memory`` emptied at the end of the run."""
+        self.touched.append(memory)
+
+    def forget(self) -> None:
+        for memory in self.touched:
+            if isinstance(memory, list):
+                memory[0] = sites.EMPTY
+            else:
+                memory.clear()
+        self.touched.clear()
+        self.related.clear()
+        self.plain -= {t for t in self.plain if not protocols.is_static(t)}
+        dead = [k for k, e in self.entries.items() if e.code() is None]
+        for k in dead:
+            del self.entries[k]
+
+    def is_plain(self, t: type) -> bool:
+        """Whether operators on the type run nothing in Python."""
+        if protocols.is_static(t) or not protocols.has_special_methods(t):
+            self.plain.add(t)
+            return True
+        return False
+
+    # -- other rooms ---------------------------------------------------------------------------
+    def other(self, stack: Sequence[Place]) -> Room:
+        """The room of another stack in the same run."""
+        if tuple(stack) == self.stack:
+            return self
+        key = tuple((id(p.ctx), p.level) for p in stack)
+        related = self.root.related
+        if key not in related:
+            related[key] = Room(stack, self.root)
+        return related[key]
+
+    def within(self, ctx: Context) -> Room:
+        """The room of ``ctx`` on top of this one."""
+        if any(p.ctx is ctx for p in self.stack):
+            return self
+        return self.other((Place(ctx, ctx.depth), *self.stack))
+
+    def below(self, f: FunctionType) -> Room | None:
+        """The room that ``f`` runs in when it is called here; None if no context enters it."""
+        stack = [
+            Place(p.ctx, None if p.level is None else p.level - 1)
+            for p, chosen in zip(self.stack, self.filters)
+            if p.level != 0 and chosen.admits(f)
+        ]
+        return self.other(stack) if stack else None
+
+    # -- what a call means ---------------------------------------------------------------------
+    def call(self, g: Any, /, *args: Any, **kw: Any) -> Any:
+        """``g(*args, **kw)`` as contextual code calls it, hooks included."""
+        if not self.hooked:
+            return self.resolve(g, (*args, *kw.values()), tuple(kw)).target(*args, **kw)
+        self.hooks.prehook(g, *args, **kw)
+        target = self.resolve(g, (*args, *kw.values()), tuple(kw)).target
+        out = self.hooks.guarded(target, g, *args, **kw)
+        self.hooks.posthook(out, g, *args, **kw)
+        return out
+
+    def dispatched(self, g: Any) -> Any:
+        """A callable that decides by the arguments what a call of ``g`` is."""
+
+        def call(*args: Any, **kw: Any) -> Any:
+            return self.resolve(g, (*args, *kw.values()), tuple(kw)).target(*args, **kw)
+
+        return call
+
+    def resolve(
+        self,
+        g: Any,
+        args: Sequence[Any] | None,
+        names: tuple[str, ...],
+        skip: Context | None = None,
+        force: bool = False,
+    ) -> Found:
+        """What to call for ``g``. ``args`` None: unknown yet; the last ones are those of the keywords
+        ``names``. ``skip``: a context whose primitives don't count; ``force``: enter whatever the
+        filters say."""
+        stable = True
+        for k, (place, lookup) in enumerate(zip(self.stack, self.lookups)):
+            if not lookup or place.ctx is skip:
+                continue
+            for p, before in lookup.of(g):
+                if p.conditional:
+                    stable = False
+                    if args is None:
+                        return Found(self.dispatched(g))
+                    n = len(args) - len(names)
+                    kw = dict(zip(names, args[n:]))
+                    if not p.accepts(place.ctx, (*before, *args[:n]), kw):
+                        continue
+                return Found(self._primitive(k, p, before), stable and not before)
+        found = self._beyond(g, args, names, force)
+        if isinstance(g, MethodType) and not self.methods_stable:
+            stable = False
+        return found if stable else found._replace(stable=False)
+
+    def _primitive(self, k: int, p: Primitive, before: tuple[Any, ...]) -> Any:
+        """The body of a primitive of context k, under the contexts further out."""
+        ctx, body = self.stack[k].ctx, p.body
+        if len(self.stack) > 1:
+            outer = self.stack[k + 1 :]
+            if outer:
+                body = self.other(outer).resolve(body, None, (), force=True).target
+            return functools.partial(self._resumable, ctx, body, ctx, *before)
+        return functools.partial(body, ctx, *before)
+
+    def _resumable(self, owner: Context, body: Any, /, *args: Any, **kw: Any) -> Any:
+        """Run a primitive so that its ``recurse`` goes on with this stack."""
+        token = RESUME.set({**RESUME.get(), id(owner): self})
+        try:
+            return body(*args, **kw)
+        finally:
+            RESUME.reset(token)
+
+    # -- without a primitive -------------------------------------------------------------------
+    def _beyond(
+        self, g: Any, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
+    ) -> Found:
+        kind = type(g)
+        if kind is FunctionType:
+            return self._function(g, args, names, force)
+        if kind is MethodType:
+            return self._method(g, args, names, force)
+        if kind is functools.partial:
+            return self._partial(g, args, names, force)
+        if kind is callbacks.Handed:
+            return Found(self.dispatched(g.__wrapped__) if g._room is self else g)
+        if isinstance(g, type) and protocols.is_constructed(g):
+            return self._class(g, args, force)
+        if callbacks.calls_arguments(g):
+            if args is None or any(map(callable, args)):
+                return Found(functools.partial(callbacks.call_with_handed, self, g, True))
+            return Found(g)
+        if kind is protocols.BUILTIN and self._has_methods(g, args):
+            return Found(functools.partial(protocols.protocol(g), self))  # type: ignore[arg-type]
+        method = None if isinstance(g, type) else protocols.lookup(kind, "__call__")
+        if protocols.in_python(method):
+            found = self._beyond(method, args, names, force)
+            if found.target is not method:
+                return Found(MethodType(found.target, g))
+        return self._plain(g, args)
+
+    def _has_methods(self, g: Any, args: Sequence[Any] | None) -> bool:
+        """Whether a builtin is the name of an operator, and its operand's class has methods."""
+        if not args or protocols.protocol(g) is None:
+            return False
+        return not all(t in self.plain or self.is_plain(t) for t in map(type, args))
+
+    def _function(
+        self, f: FunctionType, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
+    ) -> Found:
+        if self.passes and args is None:
+            return Found(self.dispatched(f)) if self.entry(f, (), force).compiled else Found(f)
+        signature = signature_of(args or (), names) if self.passes else ()
+        entry = self.entry(f, signature, force)
+        if entry.compiled is None:
+            return self._plain(f, args)
+        made = sites.instantiate(f, entry.compiled.code, entry.cells)
+        return Found(made, not self.passes, False, entry)
+
+    def _method(
+        self, g: MethodType, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
+    ) -> Found:
+        from .context import Context, entries
+
+        f, owner = g.__func__, g.__self__
+        if isinstance(owner, Context) and f in entries():
+            return Found(functools.partial(self._nested, f, owner))
+        found = self._beyond(f, None if args is None else (owner, *args), names, force)
+        return found._replace(target=g if found.target is f else MethodType(found.target, owner))
+
+    def _nested(self, entering: Any, ctx: Context, /, *args: Any, **kw: Any) -> Any:
+        """``ctx.overdub(...)`` in contextual code: ``ctx`` comes on top of the stack."""
+        return entering(ctx, *args, _room=self.within(ctx), **kw)
+
+    def _partial(
+        self, g: Any, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
+    ) -> Found:
+        if args is not None:
+            n = len(args) - len(names)
+            kw = {**g.keywords, **dict(zip(names, args[n:]))}
+            args, names = (*g.args, *args[:n], *kw.values()), tuple(kw)
+        found = self.resolve(g.func, args, names, force=force)
+        if found.target is g.func:
+            return Found(g)
+        return Found(functools.partial(found.target, *g.args, **g.keywords))
+
+    def _class(self, cls: type, args: Sequence[Any] | None, force: bool) -> Found:
+        new, init = cls.__new__, protocols.lookup(cls, "__init__")
+        own = [f for f in (new, init) if protocols.in_python(f)]
+        if not any(self.entry(f, (), force).compiled for f in own):
+            return self._plain(cls, args)
+        if new is object.__new__ and not self.hooked:
+            initialise = self.resolve(init, None, (), force=force)
+            if initialise.stable:
+                return Found(protocols.constructor(cls, initialise.target), True)
+        return Found(functools.partial(protocols.construct, self, cls), True)
+
+    def _plain(self, g: Any, args: Sequence[Any] | None) -> Found:
+        if not callbacks.may_call_back(g):
+            return Found(g, True)
+        if args is None or any(map(sites.is_handed, args)):
+            return Found(functools.partial(callbacks.call_with_handed, self, g, False))
+        return Found(g, True, True)
+
+    # -- entering a function -------------------------------------------------------------------
+    def entry(self, f: FunctionType, signature: Any, force: bool = False) -> Entry:
+        code = f.__code__
+        key = (id(code), signature, force)
+        entry = self.entries.get(key)
+        if entry is None or entry.code() is not code:
+            entry = self.entries[key] = self._enter(f, signature, force)
+        return entry
+
+    def _enter(self, f: FunctionType, signature: Any, force: bool) -> Entry:
+        code = f.__code__
+        room = self if force else self.below(f)
+        compiled = None
+        if room is not None:
+            compiled = room.table.get(code, signature, lambda: room.compile(f, signature))
+        if room is None or compiled is None:
+            return Entry(weakref.ref(code), None, ())
+        return Entry(weakref.ref(code), compiled, room.cells(compiled))
+
+    def compile(self, f: FunctionType, signature: Any) -> Compiled | None:
+        """The contextual code of ``f``; None if it has no IR."""
+        try:
+            ir = lift(f)
+        except (LiftError, NotLiftable):
+            return None
+        ir = run_passes(ir, [type(p.ctx) for p in self.stack], signature, f)
+        rewriting = Rewriting(ir, self.watch)
+        return Compiled(lower_code(rewriting.run()).code, rewriting.needs)
+
+    def cells(self, compiled: Compiled) -> tuple[CellType, ...]:
+        """New cells with what the code needs; what sites may share is shared."""
+        return tuple(self._cell(need) for need in compiled.needs)
+
+    def _cell(self, need: Need) -> CellType:
+        if need.kind in ("call", "spread", "attribute"):
+            return CellType(self.make(need))
+        if need not in self.shared:
+            self.shared[need] = CellType(self.make(need))
+        return self.shared[need]
+
+    def make(self, need: Need) -> Any:
+        """What belongs into a free variable of contextual code."""
+        kind, of = need
+        if kind == "call":
+            return sites.call_site(self, *of)
+        if kind == "spread":
+            return sites.spread_site(self)
+        if kind == "operator":
+            return sites.operator_site(self, of)
+        if kind == "attribute":
+            return sites.attribute_site(self, of)
+        if kind == "context":
+            return self.stack[of].ctx
+        if kind == "steps":
+            return functools.partial(protocols.steps, self)
+        return self.hooks.make(kind, of)
+
+
+def signature_of(args: Sequence[Any], names: tuple[str, ...]) -> tuple[Any, ...]:
+    """The types of positional arguments, then (name, type) of keywords."""
+    n = len(args) - len(names)
+    return (*map(type, args[:n]), *((k, type(x)) for k, x in zip(names, args[n:])))

@@ -1,0 +1,175 @@
+"""What contextual code calls at its sites: small functions, each with the memory of its site.
+
+A resolver takes what is called (and those arguments that matter) and returns what to call instead,
+with the same arguments, from the user's frame. It remembers the last answer; memories are emptied
+when the outermost run ends, so that nothing is kept alive and every redefinition is seen.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from .protocols import attribute, is_plain_attribute, is_static, protocol
+
+if TYPE_CHECKING:
+    from .room import Room
+
+NOTHING: Any = object()
+_HANDED = (FunctionType, MethodType, functools.partial)
+EMPTY = (NOTHING, None, False)
+
+
+def is_handed(x: Any) -> bool:
+    """Whether an argument of plain Python code is taken for a callback."""
+    return isinstance(x, _HANDED)
+
+
+def call_site(room: Room, names: tuple[str, ...], name: str | None = None) -> Callable[..., Any]:
+    """``resolve(g, *args)``; the last arguments are those of the keywords ``names``. ``name``: that
+    of the attribute that ``g`` was read from, if it was one."""
+    if name is None:
+        return _function_site(room, names)
+    return _method_site(room, names, name not in room.watched_names)
+
+
+def _function_site(
+    room: Room, names: tuple[str, ...], memory: list[Any] | None = None
+) -> Callable[..., Any]:
+    memory = memory or [EMPTY]
+    codes = [EMPTY]
+
+    def resolve(g: Any, *args: Any) -> Any:
+        last, target, look = memory[0]
+        if g is last and not (look and any(map(is_handed, args))):
+            return target
+        kind = type(g)
+        if kind is FunctionType:
+            last, code, cells = codes[0]
+            if g.__code__ is last:
+                return instantiate(g, code, cells)
+        found = room.resolve(g, args, names)
+        if found.stable:
+            if kind is not MethodType:
+                memory[0] = (g, found.target, found.look)
+                room.touch(memory)
+            if found.entry is not None and found.entry.compiled is not None and kind is not type:
+                codes[0] = (g.__code__, found.entry.compiled.code, found.entry.cells)
+                room.touch(codes)
+        return found.target
+
+    return resolve
+
+
+def _method_site(room: Room, names: tuple[str, ...], unwatched: bool) -> Callable[..., Any]:
+    memory = [EMPTY]
+
+    def resolve(g: Any, *args: Any) -> Any:
+        kind = type(g)
+        if kind is MethodType:
+            last, target, look = memory[0]
+            if g.__func__ is last and not (look and any(map(is_handed, args))):
+                return MethodType(target, g.__self__)
+            found = room.resolve(g, args, names)
+            if found.stable:
+                memory[0] = (g.__func__, found.target.__func__, found.look)
+                room.touch(memory)
+            return found.target
+        if kind is BuiltinFunctionType and unwatched:
+            return g
+        last, target, look = memory[0]
+        if g is last and not (look and any(map(is_handed, args))):
+            return target
+        found = room.resolve(g, args, names)
+        if found.stable:
+            memory[0] = (g, found.target, found.look)
+            room.touch(memory)
+        return found.target
+
+    return resolve
+
+
+def spread_site(room: Room) -> Callable[..., Any]:
+    """The same for ``g(*args, **kwargs)``."""
+    memory = [EMPTY]
+    resolve = _function_site(room, (), memory)
+
+    def spread(g: Any, args: Any, kwargs: Any = None) -> Any:
+        last, target, look = memory[0]
+        if g is last and not look:
+            return target
+        if type(args) is not tuple or type(kwargs) not in (dict, type(None)):
+            return room.dispatched(g)
+        if not kwargs:
+            return resolve(g, *args)
+        if not room.watch.by_arguments:
+            return resolve(g, *args, *kwargs.values())
+        return room.resolve(g, (*args, *kwargs.values()), tuple(kwargs)).target
+
+    return spread
+
+
+def instantiate(f: Any, code: CodeType, cells: tuple[CellType, ...]) -> FunctionType:
+    """``f`` with other code, which has ``cells`` as further free variables."""
+    closure = f.__closure__
+    closure = cells if closure is None else closure + cells
+    new = FunctionType(code, f.__globals__, None, f.__defaults__, closure)
+    if f.__kwdefaults__ is not None:
+        new.__kwdefaults__ = f.__kwdefaults__
+    if f.__qualname__ != code.co_qualname:
+        new.__qualname__ = f.__qualname__
+    return new
+
+
+def operator_site(room: Room, f: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator that nobody watches: itself on plain types, else with its methods in the
+    context."""
+    special = protocol(f)
+    assert special is not None
+    plain, is_plain = room.plain, room.is_plain
+
+    def one(x: Any) -> Any:
+        if type(x) in plain or is_plain(type(x)):
+            return f(x)
+        return special(room, x)
+
+    def two(x: Any, y: Any) -> Any:
+        if (type(x) in plain or is_plain(type(x))) and (type(y) in plain or is_plain(type(y))):
+            return f(x, y)
+        return special(room, x, y)
+
+    def three(x: Any, y: Any, z: Any) -> Any:
+        if type(x) in plain or is_plain(type(x)):
+            return f(x, y, z)
+        return special(room, x, y, z)
+
+    return {1: one, 2: two, 3: three}[_arity(f)]
+
+
+def _arity(f: Any) -> int:
+    return {"neg": 1, "pos": 1, "invert": 1, "not_": 1, "truth": 1, "iter": 1, "setitem": 3}.get(
+        f.__name__, 2
+    )
+
+
+def attribute_site(room: Room, name: str) -> Callable[[Any], Any]:
+    """``x.name`` where nobody watches ``getattr``."""
+    plain: set[type] = set()
+    static: set[type] = set()
+
+    def read(x: Any) -> Any:
+        t = type(x)
+        if t in static or t in plain:
+            return getattr(x, name)
+        if is_static(t):
+            static.add(t)
+        elif is_plain_attribute(t, name):
+            plain.add(t)
+            room.touch(plain)
+        else:
+            return attribute(room, x, name)
+        return getattr(x, name)
+
+    return read
