@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .api.stop_gradient import stop_gradient
     from .api.vjp import Pullback, vjp
     from .backend import lower
-    from .context import Context
+    from .context import Context, metadata, tag, untag
     from .frontend import lift
     from .rules.registry import inactive, scalar_rule
     from .runtime.memory import clear_buffers
@@ -40,7 +40,7 @@ _HOMES = {
     ".api.stop_gradient": ("stop_gradient",),
     ".api.vjp": ("Pullback", "vjp"),
     ".backend": ("lower",),
-    ".context": ("Context",),
+    ".context": ("Context", "metadata", "tag", "untag"),
     ".frontend": ("lift",),
     ".rules.registry": ("inactive", "scalar_rule"),
     ".runtime.memory": ("clear_buffers",),
@@ -64,9 +64,12 @@ __all__ = [
     "jvp",
     "lift",
     "lower",
+    "metadata",
     "scalar_rule",
     "show",
     "stop_gradient",
+    "tag",
+    "untag",
     "value_and_grad",
     "vjp",
 ]

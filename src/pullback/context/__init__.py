@@ -2,5 +2,6 @@
 
 from .context import Context
 from .markers import CONTEXT, leave
+from .tags import metadata, tag, untag
 
-__all__ = ["CONTEXT", "Context", "leave"]
+__all__ = ["CONTEXT", "Context", "leave", "metadata", "tag", "untag"]

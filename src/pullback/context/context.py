@@ -28,7 +28,7 @@ class Context:
     constructor or be attributes of the class. The rules are in ``docs/contexts.md``.
     """
 
-    __slots__ = ("_room", "__dict__", "__weakref__")
+    __slots__ = ("_room", "_shadows", "__dict__", "__weakref__")
 
     passes: ClassVar[Sequence[Callable[..., Any]]] = ()
     recurse_into: Any = ()
