@@ -36,13 +36,13 @@ def nothing(n, p):
 def addition(n, p):
     x = 1.5
     for _ in range(n):
-        x + x  # noqa: B018
+        x + x
 
 
 def comparison(n, p):
     x = 1.5
     for _ in range(n):
-        x < x  # noqa: B015, PLR0124
+        x < x  # noqa: B015
 
 
 def condition(n, p):
@@ -55,7 +55,7 @@ def condition(n, p):
 def subscript(n, p):
     x = [1.5]
     for _ in range(n):
-        x[0]  # noqa: B018
+        x[0]
 
 
 def attribute(n, p):
@@ -107,25 +107,23 @@ SITES = {
 """Programs, and how many contextual sites an iteration has."""
 
 
-def best(run) -> float:
+def best(run, *args) -> float:
     times = []
     for _ in range(7):
         start = time.perf_counter_ns()
-        run()
+        run(*args)
         times.append(time.perf_counter_ns() - start)
     return min(times) / N
 
 
 def main() -> None:
     p, ctx = Point(1.5), Empty()
-    loop = best(lambda: nothing(N, p)), best(lambda: ctx.overdub(nothing, N, p))
+    loop = best(nothing, N, p), best(ctx.overdub, nothing, N, p)
     print(f"{'site':16} {'plain':>8} {'context':>8} {'added per site':>15}  ns")
     for program, sites in SITES.items():
-        plain = best(lambda: program(N, p)) - loop[0]
-        inside = best(lambda: ctx.overdub(program, N, p)) - loop[1]
-        print(
-            f"{program.__name__:16} {plain:8.0f} {inside:8.0f} {(inside - plain) / sites:15.0f}"
-        )
+        plain = best(program, N, p) - loop[0]
+        inside = best(ctx.overdub, program, N, p) - loop[1]
+        print(f"{program.__name__:16} {plain:8.0f} {inside:8.0f} {(inside - plain) / sites:15.0f}")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 What is handed over is a `Handed`: it calls the function in the context it came from, in whatever
 thread and whenever. It equals the function, has its attributes, and pickles as it; only ``is`` and
-``type`` tell them apart, which is why code that keeps functions rather than calling them (decorators,
-``inspect``, ``pickle``, ...) gets the function itself.
+``type`` tell them apart, which is why code that keeps functions rather than calling them
+(decorators, ``inspect``, ``pickle``, ...) gets the function itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from . import sites
 if TYPE_CHECKING:
     from .room import Room
 
-CALLERS = frozenset(
+CALLERS: frozenset[Any] = frozenset(
     (
         builtins.sorted, builtins.map, builtins.filter, builtins.min, builtins.max,
         functools.reduce, functools.cmp_to_key, itertools.accumulate, itertools.starmap,
@@ -41,12 +41,13 @@ CALLING_METHODS = {
 
 KEEPERS = frozenset(
     (
-        "pullback", "numba", "inspect", "functools", "weakref", "pickle", "copy", "copyreg", "typing",
-        "types", "abc", "dataclasses", "enum", "unittest", "ast", "dis", "traceback", "operator",
-        "collections", "builtins", "gc", "sys",
+        "pullback", "numba", "inspect", "functools", "weakref", "pickle", "copy", "copyreg",
+        "typing", "types", "abc", "dataclasses", "enum", "unittest", "ast", "dis", "traceback",
+        "operator", "collections", "builtins", "gc", "sys",
     )
 )  # fmt: skip
 """Libraries that keep, describe or decorate the functions they are given."""
+
 
 class Handed:
     """A callable that stays in a room."""

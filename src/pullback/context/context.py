@@ -1,4 +1,4 @@
-"""``Context``: a class whose instances run functions, each call in them going through the context."""
+"""``Context``: its instances run functions, each call in them going through the context."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ class Context:
     exclude: Any = ()
     depth: int | None = None
 
+    _room: Room | None
+    _shadows: Any
     _registry: ClassVar[Registry] = Registry()
     _tables: ClassVar[dict[Any, Any]] = {}
 
@@ -55,7 +57,7 @@ class Context:
         self, f: Callable[..., Any], /, *args: Any, _room: Room | None = None, **kw: Any
     ) -> Any:
         """``f(*args, **kw)`` with every call in it going through the context. A primitive for ``f``
-        runs instead of it. The filter does not apply to ``f`` itself, and no hook sees this call."""
+        runs instead of it. No filter applies to ``f`` itself, and no hook sees this call."""
         try:
             return self._enter(f, args, kw, _room, None)
         except BaseException as e:

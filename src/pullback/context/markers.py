@@ -18,6 +18,15 @@ class Marker:
 CONTEXT = Marker("CONTEXT")
 """As an operand, ``Const(CONTEXT)`` becomes the instance whose class holds the pass."""
 
+
+class Addressed(Marker):
+    """`CONTEXT` in a pass of context ``number`` of the stack."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"CONTEXT {number}")
+        self.number = number
+
+
 PLAIN = Marker("PLAIN")
 
 

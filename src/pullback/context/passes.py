@@ -15,7 +15,7 @@ from ..errors import InvalidIR, PassFailed, PullbackError
 from ..frontend import lift
 from ..ir.core import IR, Const, Loc
 from ..ir.verify import verify
-from .markers import CONTEXT
+from .markers import CONTEXT, Addressed
 
 
 def run_passes(ir: IR, classes: Sequence[Any], signature: Any, f: FunctionType) -> IR:
@@ -94,7 +94,7 @@ def _address(ir: IR, k: int) -> None:
     """``Const(CONTEXT)`` means the context whose class holds the pass: number k of the stack."""
     for op in ir.ops():
         if any(isinstance(x, Const) and x.value is CONTEXT for x in op.args):
-            op.map(lambda x: Const((CONTEXT, k)) if _is_context(x) else x)
+            op.map(lambda x: Const(Addressed(k)) if _is_context(x) else x)
 
 
 def _is_context(x: Any) -> bool:

@@ -45,7 +45,7 @@ class Primitive:
 
 
 def key_of(f: Any) -> Key:
-    """What a primitive for ``f`` is entered under. The registry keeps ``f``, so ids stay its own."""
+    """What a primitive for ``f`` is entered under. The registry keeps ``f``, and so its id."""
     kind = type(f)
     if kind is MethodType:
         return (id(f.__func__), id(f.__self__))
@@ -61,7 +61,7 @@ def bound_to(f: Any) -> Any:
 
 
 def keys_of(g: Any) -> Iterable[tuple[Key, tuple[Any, ...]]]:
-    """Under which keys a call of ``g`` is looked up, with the arguments that come before its own."""
+    """Under which keys a call of ``g`` is looked up, with the arguments that come first."""
     yield key_of(g), ()
     kind = type(g)
     if kind is MethodType:

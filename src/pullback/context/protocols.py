@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BINARY_NAMES = {f: f.__name__.strip("_") for f in BINARY}
 """``operator.and_`` is behind ``__and__`` and ``__rand__``."""
 
-INPLACE_NAMES = {f: (f.__name__[1:], g) for f, g in zip(INPLACE, BINARY)}
+INPLACE_NAMES: dict[Any, Any] = dict(zip(INPLACE, BINARY))
 SYMBOLS = dict(
     zip(BINARY, ("+", "&", "//", "<<", "@", "*", "%", "|", "** or pow()", ">>", "-", "/", "^"))
 )
@@ -36,7 +36,9 @@ UNARY_NAMES = {
 }  # fmt: skip
 """Operations that just call the method of their first operand."""
 
-CALLED_BY_NAME = frozenset((builtins.abs, builtins.next, builtins.iter, builtins.len, builtins.bool))
+CALLED_BY_NAME = frozenset(
+    (builtins.abs, builtins.next, builtins.iter, builtins.len, builtins.bool)
+)
 """Builtins whose methods are looked for when the user calls them."""
 
 BUILTIN = BuiltinFunctionType
@@ -99,7 +101,7 @@ def binary(room: Room, f: Any, a: Any, b: Any, symbol: str | None = None) -> Any
     ta, tb = type(a), type(b)
     name = BINARY_NAMES[f]
     left, right = lookup(ta, f"__{name}__"), lookup(tb, f"__r{name}__")
-    if not (in_python(left) or in_python(right) and (left is None or ta in _NUMBERS)):
+    if not (in_python(left) or (in_python(right) and (left is None or ta in _NUMBERS))):
         return f(a, b)
     if ta is tb:
         right = None
@@ -116,7 +118,7 @@ def binary(room: Room, f: Any, a: Any, b: Any, symbol: str | None = None) -> Any
 
 
 def inplace(room: Room, f: Any, a: Any, b: Any) -> Any:
-    name, plain = INPLACE_NAMES[f]
+    plain = INPLACE_NAMES[f]
     method = lookup(type(a), f"__{f.__name__.strip('_')}__")
     if in_python(method):
         got = room.call(method, a, b)
@@ -244,7 +246,8 @@ def is_plain_attribute(t: type, name: str) -> bool:
 
 def construct(room: Room, cls: type, *args: Any, **kw: Any) -> Any:
     """``cls(*args, **kw)`` as ``type`` does it."""
-    new = cls.__new__
+    made: Any
+    new: Any = cls.__new__
     if new is object.__new__:
         made = object.__new__(cls)
     elif in_python(new):
@@ -265,7 +268,7 @@ def constructor(cls: type, init: Any) -> Callable[..., Any]:
     new = object.__new__
 
     def make(*args: Any, **kw: Any) -> Any:
-        made = new(cls)
+        made: Any = new(cls)
         got = init(made, *args, **kw) if kw else init(made, *args)
         if got is not None:
             raise TypeError(f"__init__() should return None, not {type(got).__name__!r}")

@@ -8,7 +8,6 @@ the stack watches is left alone.
 
 from __future__ import annotations
 
-import builtins
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from ..ir.core import (
     Value,
 )
 from ..ir.operators import BINARY_OP, COMPARE, UNARY
-from .markers import PLAIN, Marker
+from .markers import PLAIN, Addressed
 
 
 class Need(NamedTuple):
@@ -144,7 +143,7 @@ class Rewriting:
                 term.cond = truth.result
 
     def _operation(self, op: Op, ops: list[Op]) -> None:
-        self._markers(op, ops)
+        op.map(lambda x: self._context(x, ops, op))
         callee = op.callee
         if op.kind != CALL or op.target is PLAIN or op in self.items or in_(callee, BOUND):
             ops.append(op)
@@ -157,16 +156,10 @@ class Rewriting:
         else:
             self._dynamic(op, ops)
 
-    def _markers(self, op: Op, ops: list[Op]) -> None:
-        if any(isinstance(x, Const) and isinstance(x.value, tuple) and x.value
-               and isinstance(x.value[0], Marker) for x in op.args):  # fmt: skip
-            op.map(lambda x: self._context(x, ops, op))
-
     def _context(self, x: Operand, ops: list[Op], op: Op) -> Operand:
-        if isinstance(x, Const) and isinstance(x.value, tuple) and x.value:
-            marker, *which = x.value
-            if isinstance(marker, Marker):
-                return self._read(ops, self.need(Need("context", which[0])), op)
+        """A context that a pass addresses, read from its cell."""
+        if isinstance(x, Const) and isinstance(x.value, Addressed):
+            return self._read(ops, self.need(Need("context", x.value.number)), op)
         return x
 
     def _operator(self, op: Op, ops: list[Op]) -> None:
@@ -186,7 +179,7 @@ class Rewriting:
 
     def _dynamic(self, op: Op, ops: list[Op]) -> None:
         fn, args = op.fn, op.args[1:]
-        before, after = self._hooks(op, "hooks", (fn, *args), ops)
+        after = self._hooks(op, "hooks", (fn, *args), ops)
         seen = args if self.watch.by_arguments else tuple(filter(self._may_be_callable, args))
         names = op.kwnames if self.watch.by_arguments else ()
         k = self.need(Need("call", (names, self._attribute(fn))), shared=False)
@@ -217,7 +210,7 @@ class Rewriting:
         fn, args, *kwargs = op.args[1:]
         if self.watch.pre or self.watch.post or self.watch.error:
             args = self._call(ops, self.need(Need("tuple")), (args,), op)
-        _, after = self._hooks(op, "spread hooks", (fn, args, *kwargs), ops)
+        after = self._hooks(op, "spread hooks", (fn, args, *kwargs), ops)
         k = self.need(Need("spread"), shared=False)
         target = self._call(ops, k, (fn, args, *kwargs), op)
         if self.watch.error:
@@ -244,12 +237,11 @@ class Rewriting:
             if self.watch.post:
                 hook("posthook", (result, *operands))
 
-        return None, after
+        return after
 
     # -- iteration -----------------------------------------------------------------------------
     def _iterations(self) -> None:
         """Let loops step through the context: ``next`` is watched."""
-        k = self.need(Need("steps"))
         for block in list(self.ir):
             term = block.term
             if not isinstance(term, ForIter) or not isinstance(term.iterator, Value):
@@ -264,6 +256,7 @@ class Rewriting:
                 continue
             ops: list[Op] = []
             like = made or Op(CALL, self.ir.value(), (), None, term.loc)
+            k = self.need(Need("steps"))
             stepping = self._call(ops, k, (term.iterator,), like)
             home.ops[at:at] = ops
             term.iterator = stepping
@@ -285,6 +278,3 @@ def in_(callee: Any, table: Any) -> bool:
         return callee is not None and callee in table
     except TypeError:
         return False
-
-
-FRAME_READERS = frozenset((builtins.locals, builtins.vars, builtins.dir, builtins.globals))

@@ -10,18 +10,19 @@ import contextvars
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Sequence
-from types import CellType, CodeType, FunctionType, MethodType
+from collections.abc import Callable, Mapping, Sequence
+from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..backend.lower import lower_code
 from ..errors import LiftError, NotLiftable
 from ..frontend import lift
+from ..ir import intrinsics
 from . import callbacks, protocols, sites
 from .filters import Filter
 from .hooks import Hooks
 from .passes import run_passes
-from .primitives import Lookup, Primitive
+from .primitives import Primitive
 from .rewrite import Need, Rewriting, Watch
 from .tables import Compiled, table_for
 
@@ -59,7 +60,10 @@ class Everything:
         return True
 
 
-RESUME: contextvars.ContextVar[dict[int, Room]] = contextvars.ContextVar("rooms", default={})
+RESUME: contextvars.ContextVar[Mapping[int, Room]] = contextvars.ContextVar(
+    "rooms",
+    default=MappingProxyType({}),
+)
 """While a primitive runs: the room it was called from, by the id of its context."""
 
 
@@ -117,7 +121,7 @@ class Room:
             bool(self.hooks.errorhook),
             general or self.passes or any(x.conditional for x in self.lookups),
         )
-        names = {f.__name__ for f in (*callbacks.CALLERS, *protocols.CALLED_BY_NAME)}
+        names: set[str] = {f.__name__ for f in (*callbacks.CALLERS, *protocols.CALLED_BY_NAME)}
         names |= {*callbacks.CALLING_METHODS, *(n for x in self.lookups for n in x.names)}
         self.watched_names: Any = Everything() if general or self.hooked else frozenset(names)
         outer = tuple(type(c) for c in contexts[1:])
@@ -192,6 +196,9 @@ class Room:
         def call(*args: Any, **kw: Any) -> Any:
             return self.resolve(g, (*args, *kw.values()), tuple(kw)).target(*args, **kw)
 
+        for name in ("__module__", "__qualname__"):  # what errors of unpacking show
+            if isinstance(shown := getattr(g, name, None), str):
+                setattr(call, name, shown)
         return call
 
     def resolve(
@@ -202,7 +209,7 @@ class Room:
         skip: Context | None = None,
         force: bool = False,
     ) -> Found:
-        """What to call for ``g``. ``args`` None: unknown yet; the last ones are those of the keywords
+        """What to call for ``g``. ``args`` None: unknown yet; the last are those of the keywords
         ``names``. ``skip``: a context whose primitives don't count; ``force``: enter whatever the
         filters say."""
         stable = True
@@ -261,13 +268,16 @@ class Room:
             if args is None or any(map(callable, args)):
                 return Found(functools.partial(callbacks.call_with_handed, self, g, True))
             return Found(g)
-        if kind is protocols.BUILTIN and self._has_methods(g, args):
-            return Found(functools.partial(protocols.protocol(g), self))  # type: ignore[arg-type]
+        if kind in (type, protocols.BUILTIN) and self._has_methods(g, args):
+            special: Any = protocols.protocol(g)
+            return Found(functools.partial(special, self))
         method = None if isinstance(g, type) else protocols.lookup(kind, "__call__")
         if protocols.in_python(method):
-            found = self._beyond(method, args, names, force)
+            inner = None if args is None else (g, *args)
+            found = self.resolve(method, inner, names, force=force)
             if found.target is not method:
-                return Found(MethodType(found.target, g))
+                inside = functools.partial(self.call, method) if self.hooked else found.target
+                return Found(functools.partial(inside, g))
         return self._plain(g, args)
 
     def _has_methods(self, g: Any, args: Sequence[Any] | None) -> bool:
@@ -279,6 +289,8 @@ class Room:
     def _function(
         self, f: FunctionType, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
     ) -> Found:
+        if f.__module__ == intrinsics.__name__:  # the language itself, written down in Python
+            return Found(f, True)
         if self.passes and args is None:
             return Found(self.dispatched(f)) if self.entry(f, (), force).compiled else Found(f)
         signature = signature_of(args or (), names) if self.passes else ()
@@ -313,10 +325,12 @@ class Room:
         found = self.resolve(g.func, args, names, force=force)
         if found.target is g.func:
             return Found(g)
-        return Found(functools.partial(found.target, *g.args, **g.keywords))
+        inside = functools.partial(self.call, g.func) if self.hooked else found.target
+        return Found(functools.partial(inside, *g.args, **g.keywords))
 
     def _class(self, cls: type, args: Sequence[Any] | None, force: bool) -> Found:
-        new, init = cls.__new__, protocols.lookup(cls, "__init__")
+        new: Any = cls.__new__
+        init = protocols.lookup(cls, "__init__")
         own = [f for f in (new, init) if protocols.in_python(f)]
         if not any(self.entry(f, (), force).compiled for f in own):
             return self._plain(cls, args)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NOTHING: Any = object()
 _HANDED = (FunctionType, MethodType, functools.partial)
-EMPTY = (NOTHING, None, False)
+EMPTY: tuple[Any, Any, Any] = (NOTHING, None, False)
 
 
 def is_handed(x: Any) -> bool:
@@ -145,7 +145,8 @@ def operator_site(room: Room, f: Callable[..., Any]) -> Callable[..., Any]:
             return f(x, y, z)
         return special(room, x, y, z)
 
-    return {1: one, 2: two, 3: three}[_arity(f)]
+    written: dict[int, Callable[..., Any]] = {1: one, 2: two, 3: three}
+    return written[_arity(f)]
 
 
 def _arity(f: Any) -> int:

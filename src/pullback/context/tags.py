@@ -2,13 +2,14 @@
 
 The shadow of an object is an entry beside it, found by its identity. References keep identity
 through variables, containers, attributes, arguments and globals, so nothing has to be told how
-metadata moves, and foreign code sees the value itself. What makes a new object makes an untagged one:
-an operation without a rule drops metadata.
+metadata moves, and foreign code sees the value itself. What makes a new object makes an untagged
+one: an operation without a rule drops metadata.
 
 Two things need care. An object that many values share (a constant, a cached int) must not be
 tagged, for all would be: numbers, strings and tuples are copied first (the copy keeps what other
-contexts know of them), and what has only one copy in the process is refused. And ids are used again: an entry holds
-its object, and entries of objects that nobody else holds are swept away now and then.
+contexts know of them), and what has only one copy in the process is refused. And ids are used
+again: an entry holds its object, and entries of objects that nobody else holds are swept away now
+and then.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def shadows(ctx: Context) -> Shadows:
     if not isinstance(ctx, Context):
         raise NoContext(
             f"{ctx!r} is no context",
-            hint="Metadata belongs to a context: pb.tag(x, ctx, meta), ctx an instance of pb.Context.",
+            hint="Metadata belongs to an instance of pb.Context: pb.tag(x, ctx, meta).",
         )
     found: Shadows | None = getattr(ctx, "_shadows", None)
     if found is None:
@@ -84,8 +85,8 @@ def is_atom(x: Any) -> bool:
 
 
 def tag(x: Any, ctx: Context, meta: Any) -> Any:
-    """``x`` with metadata under ``ctx``: the same object, or for numbers, strings and tuples an equal
-    one of its own. None, bools, small ints and the like are refused (CannotTag, PB505).
+    """``x`` with metadata under ``ctx``: the same object, or for numbers, strings and tuples an
+    equal one of its own. None, bools, small ints and the like are refused (CannotTag, PB505).
 
     >>> ctx = Context()
     >>> x = tag(2.0, ctx, "an input")
@@ -119,8 +120,8 @@ def metadata(x: Any, ctx: Context) -> Any:
 
 
 def alone(x: Any, but: Shadows) -> Any:
-    """An equal object of the same type that nothing else refers to, with the metadata of ``x`` under
-    all contexts but one."""
+    """An equal object of the same type that nothing else refers to, with the metadata of ``x``
+    under all contexts but one."""
     copy = _copy(x)
     if copy is x:
         raise _refusal(x)
