@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from .api.jvp import jvp
     from .api.show import show
     from .api.stop_gradient import stop_gradient
+    from .api.transform import transform
     from .api.vjp import Pullback, vjp
     from .backend import lower
     from .context import Context, metadata, tag, untag
     from .frontend import lift
+    from .passes.manager import PassManager, optimize
     from .rules.registry import inactive, scalar_rule
     from .runtime.memory import clear_buffers
     from .typing_ import infer
@@ -38,10 +40,12 @@ _HOMES = {
     ".api.jvp": ("jvp",),
     ".api.show": ("show",),
     ".api.stop_gradient": ("stop_gradient",),
+    ".api.transform": ("transform",),
     ".api.vjp": ("Pullback", "vjp"),
     ".backend": ("lower",),
     ".context": ("Context", "metadata", "tag", "untag"),
     ".frontend": ("lift",),
+    ".passes.manager": ("PassManager", "optimize"),
     ".rules.registry": ("inactive", "scalar_rule"),
     ".runtime.memory": ("clear_buffers",),
     ".typing_": ("infer",),
@@ -50,6 +54,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Context",
+    "PassManager",
     "Pullback",
     "PullbackError",
     "check",
@@ -65,10 +70,12 @@ __all__ = [
     "lift",
     "lower",
     "metadata",
+    "optimize",
     "scalar_rule",
     "show",
     "stop_gradient",
     "tag",
+    "transform",
     "untag",
     "value_and_grad",
     "vjp",

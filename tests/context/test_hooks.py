@@ -3,6 +3,7 @@
 import functools
 import math
 import operator
+import sys
 
 import pytest
 
@@ -67,7 +68,8 @@ def test_the_tree_of_hooks_is_the_tree_of_recursion():
     assert hooks.overdub(program, 3) == entered.recurse(program, 3) == program(3)
     assert len(hooks.open) == 1
     assert shape(hooks.root) == shape(entered.root)
-    assert [name for name, _ in shape(hooks.root)].count("next") == 4
+    steps = 4 if sys.version_info < (3, 12) else 7  # comprehensions are loops in place
+    assert [name for name, _ in shape(hooks.root)].count("next") == steps
 
 
 def shape(tree):

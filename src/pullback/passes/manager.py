@@ -1,16 +1,21 @@
 """The pass manager: which passes, in which order, with what between them.
 
-A pass is a function ``name(ir) -> bool``. A manager holds stages in order, and in each the passes
-in order; a stage may repeat until nothing changes.
+A pass is a function ``name(ir) -> bool`` that works in place, or one that returns a new IR. A
+manager holds stages in order, and in each the passes in order; a stage may repeat until nothing
+changes.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from ..ir.core import IR
+from ..errors import InvalidIR, PassFailed, PullbackError
+from ..ir.core import IR, Loc
+from . import registry
 from .bounds import bounds
 from .copy_prop import copy_prop
 from .cse import cse
@@ -21,7 +26,7 @@ from .mem2reg import mem2reg
 from .shapes import shapes
 from .simplify_cfg import simplify_cfg
 
-Pass = Callable[[IR], bool]
+Pass = Callable[[IR], Any]
 
 
 @dataclass
@@ -38,8 +43,9 @@ class PassManager:
     has changed something.
 
     ``verify`` is called with the IR after each pass that changed it (`ir.verify.verify`, or one
-    that asks for types); ``show`` with the stage, the pass and the IR. ``timings`` sums up the
-    seconds spent in each pass, ``changes`` counts how often it changed something.
+    that asks for types); ``show`` with the stage, the pass and the IR. ``printing`` names passes
+    before and after which the IR is printed to stderr (True: all). ``timings`` sums up the seconds
+    spent in each pass, ``changes`` counts how often it changed something.
 
     >>> manager = PassManager()
     >>> manager.add(simplify_cfg, stage="clean").add(dce, stage="clean")
@@ -52,9 +58,12 @@ class PassManager:
         *,
         verify: Callable[[IR], object] | None = None,
         show: Callable[[str, str, IR], object] | None = None,
+        printing: Iterable[str] | bool = (),
     ) -> None:
         self.stages = list(stages)
         self.verify, self.show = verify, show
+        self.printing = printing if isinstance(printing, bool) else set(printing)
+        self.origins: dict[Pass, str] = {}
         self.timings: dict[str, float] = {}
         self.changes: dict[str, int] = {}
         self._version = 0  # how many changes there have been in this run
@@ -70,15 +79,19 @@ class PassManager:
 
     def add(
         self,
-        function: Pass,
+        function: Pass | str,
         *,
         stage: str = "main",
         name: str | None = None,
         before: str | None = None,
         after: str | None = None,
     ) -> PassManager:
-        """Add a pass at the end of a stage, or before or after another one there. KeyError if that
-        one is not there."""
+        """Add a pass, or the one of that name (`passes.registry`), at the end of a stage, or before
+        or after another one there. KeyError if that one is not there."""
+        if isinstance(function, str):
+            found = registry.find(function)
+            name, function = name or found.name, found.run
+            self.origins[function] = found.origin
         passes = self.stage(stage).passes
         at = len(passes)
         if before is not None or after is not None:
@@ -116,7 +129,9 @@ class PassManager:
         if self._idle.get(function) == self._version:
             return False
         started = time.perf_counter()
-        changed = function(ir)
+        self._print("before", stage, name, ir)
+        changed = apply(function, name, ir)
+        self._print("after", stage, name, ir)
         if changed:
             self._version += 1
         else:
@@ -125,10 +140,31 @@ class PassManager:
         self.timings[name] = self.timings.get(name, 0.0) + spent
         self.changes[name] = self.changes.get(name, 0) + changed
         if changed and self.verify is not None:
-            self.verify(ir)
+            try:
+                self.verify(ir)
+            except InvalidIR as e:
+                raise failed(name, ir, f"left broken IR: {e.what}") from e
         if self.show is not None:
             self.show(stage.name, name, ir)
         return changed
+
+    def _print(self, when: str, stage: Stage, name: str, ir: IR) -> None:
+        chosen = self.printing
+        if chosen is True or (chosen and name in chosen):
+            print(f"-- {when} {name} ({stage.name})", ir, sep="\n", file=sys.stderr)
+
+    def describe(self) -> str:
+        """The passes in the order in which they run, with their stages and where they come from."""
+        lines = []
+        for s in self.stages:
+            again = f", up to {s.rounds} rounds" if s.rounds > 1 else ""
+            lines.append(f"{s.name}{again}:")
+            lines += [f"  {name:20} {self._origin(f)}" for name, f in s.passes]
+        return "\n".join(lines)
+
+    def _origin(self, function: Pass) -> str:
+        module = getattr(function, "__module__", None) or "?"
+        return self.origins.get(function) or module.partition(".")[0]
 
     def report(self) -> str:
         """The passes by time spent."""
@@ -138,6 +174,30 @@ class PassManager:
     def __repr__(self) -> str:
         stages = (f"{s.name}: {', '.join(n for n, _ in s.passes)}" for s in self.stages)
         return f"<PassManager {'; '.join(stages)}>"
+
+
+def apply(function: Pass, name: str, ir: IR) -> bool:
+    """Run a pass on ``ir``, in place whatever it returns. PassFailed (PB501) if it fails."""
+    try:
+        result = function(ir)
+    except PullbackError:
+        raise
+    except Exception as e:
+        raise failed(name, ir, f"raised {type(e).__name__}: {e}") from e
+    if isinstance(result, IR):
+        if result is not ir:
+            vars(ir).update(vars(result))
+        return True
+    if not isinstance(result, int):
+        raise failed(name, ir, f"returned {type(result).__name__}, which is no IR and no bool")
+    return bool(result)
+
+
+def failed(name: str, ir: IR, what: str) -> PassFailed:
+    info = ir.info
+    return PassFailed(
+        f"the pass {name} {what}, on {info.qualname}", loc=Loc(info.file, info.line, info.qualname)
+    )
 
 
 def standard() -> PassManager:
