@@ -193,3 +193,9 @@ class CannotTag(PullbackError, TypeError):
     be on all of its kind."""
 
     code = "PB505"
+
+
+class NonFiniteResult(PullbackError, ArithmeticError):
+    """An operation made a NaN or an infinity out of finite numbers, and was to stop there."""
+
+    code = "PB506"

@@ -70,9 +70,8 @@ class Hooks:
             return self._spread(name or "")
         if kind == "guard":
             return self.guarded
-        if kind == "spread guard":
-            return lambda t, g, args, kw=None: self.guarded(t, g, *args, **(kw or {}))
-        return as_tuple
+        assert kind == "spread guard"
+        return lambda t, g, args, kw=None: self.guarded(t, g, *args, **(kw or {}))
 
     def _spread(self, name: str) -> Any:
         hook = getattr(self, name)
@@ -89,14 +88,6 @@ class Missing:
 
     def __call__(self, *args: Any, **kw: Any) -> None:
         pass
-
-
-def as_tuple(args: Any) -> Any:
-    """The arguments ``*args`` once and for all; what is not iterable fails where it is called."""
-    try:
-        return args if type(args) is tuple else tuple(args)
-    except TypeError:
-        return args
 
 
 def overrides(ctx: Context, name: str) -> bool:

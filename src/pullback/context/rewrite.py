@@ -58,7 +58,7 @@ BOUND = frozenset(
     (
         i.check_bound, i.import_name, i.import_from, i.store_global, i.delete_global, i.match_class,
         i.match_keys, i.match_mapping, i.match_sequence, i.get_len, i.dict_merge, i.list_to_tuple,
-        i.list_append, i.set_add, i.map_add, i.unpack, i.unpack_ex,
+        i.list_append, i.set_add, i.map_add,
     )
 )  # fmt: skip
 """What belongs to the running function, or to the writing down of a larger construct: no calls."""
@@ -208,8 +208,8 @@ class Rewriting:
     def _spread(self, op: Op, ops: list[Op]) -> None:
         """``f(*args, **kwargs)``."""
         fn, args, *kwargs = op.args[1:]
-        if self.watch.pre or self.watch.post or self.watch.error:
-            args = self._call(ops, self.need(Need("tuple")), (args,), op)
+        if self.watch.everything:
+            args = self._as_tuple(args, op, ops)
         after = self._hooks(op, "spread hooks", (fn, args, *kwargs), ops)
         k = self.need(Need("spread"), shared=False)
         target = self._call(ops, k, (fn, args, *kwargs), op)
@@ -220,6 +220,15 @@ class Rewriting:
             op.args = (op.args[0], target, args, *kwargs)
         ops.append(op)
         after(op.result)
+
+    def _as_tuple(self, args: Operand, op: Op, ops: list[Op]) -> Operand:
+        """What ``*args`` spreads, as a tuple: made by a call, if it is none by construction."""
+        made = self.defined.get(args) if isinstance(args, Value) else None
+        if isinstance(args, Const) or (made and made.is_call(i.build_tuple, i.list_to_tuple)):
+            return args
+        spread = self.ir.call(i.spread, args, loc=op.loc)
+        self._operation(spread, ops)
+        return spread.result
 
     def _hooks(self, op: Op, kind: str, operands: tuple[Operand, ...], ops: list[Op]) -> Any:
         """The call of the prehook, and what appends that of the posthook."""

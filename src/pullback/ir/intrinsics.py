@@ -98,6 +98,8 @@ def list_to_tuple(items: list[Any]) -> tuple[Any, ...]:
 # -- unpacking and calls ---------------------------------------------------------------------------
 def unpack(items: Any, n: int) -> tuple[Any, ...]:
     """The ``n`` items; ValueError if there are more or less."""
+    if not (hasattr(items, "__iter__") or hasattr(items, "__getitem__")):
+        raise TypeError(f"cannot unpack non-iterable {type(items).__name__} object")
     got = tuple(items)
     if len(got) < n:
         raise ValueError(f"not enough values to unpack (expected {n}, got {len(got)})")
@@ -115,6 +117,14 @@ def unpack_ex(items: Any, before: int, after: int) -> tuple[Any, ...]:
         )
     end = len(got) - after
     return (*got[:before], got[before:end], *got[end:])
+
+
+def spread(args: Any) -> Any:
+    """The arguments ``*args`` of a call, once and for all, as a tuple; what is not iterable is left
+    for the call to refuse."""
+    if type(args) is tuple or not (hasattr(args, "__iter__") or hasattr(args, "__getitem__")):
+        return args
+    return tuple(args)
 
 
 def call_ex(function: Any, args: Any, kwargs: Any = None) -> Any:

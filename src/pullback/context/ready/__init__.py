@@ -1,0 +1,1 @@
+"""Contexts that are ready to use, each an example of what contexts can do."""

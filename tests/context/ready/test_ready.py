@@ -1,0 +1,134 @@
+"""Trace, Mock, NonFinite and Flops."""
+
+import math
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from pullback.context.ready.flops import Flops
+from pullback.context.ready.mock import Mock
+from pullback.context.ready.nan import NonFinite
+from pullback.context.ready.trace import Trace
+
+
+def norm(x):
+    return math.sqrt(total(x * x))
+
+
+def total(x):
+    return np.sum(x)
+
+
+def test_trace():
+    trace = Trace()
+    assert trace.overdub(norm, np.array([3.0, 4.0])) == 5.0
+    assert str(trace).splitlines() == [
+        "total(float64[2]) -> 25.0",
+        "  sum(float64[2]) -> 25.0",
+        "sqrt(25.0) -> 5.0",
+    ]
+    first, _ = trace.calls
+    assert (first.loc.file, first.loc.line) == (__file__, norm.__code__.co_firstlineno + 1)
+    assert first.loc.function == "norm" and first.below[0].loc.function == "total"
+    assert first.seconds >= first.below[0].seconds > 0
+    assert trace.html().count("<details>") == 1 and "float64[2]" in trace.html()
+
+
+def test_trace_of_the_language_and_of_exceptions():
+    trace = Trace(language=True)
+    with pytest.raises(ZeroDivisionError):
+        trace.overdub(lambda x: int(x) / 0, 1.0)
+    assert str(trace).splitlines() == ["int(1.0) -> 1", "truediv(1, 0) -> raised ZeroDivisionError"]
+
+
+def now():
+    return time.time()
+
+
+def test_mock_replaces_in_its_run_alone():
+    mock = Mock({time.time: 7.0, random.random: lambda: 0.25, dict.get: lambda d, k: (d, k)})
+    other = []
+
+    def program():
+        thread = threading.Thread(target=outside)
+        return now() + random.random(), {1: 2}.get(1)
+
+    def outside():
+        other.append(now())
+
+    assert mock.overdub(program) == (7.25, ({1: 2}, 1))
+    assert now() != 7.0
+    assert [len(mock.calls[f]) for f in (time.time, random.random, dict.get)] == [1, 1, 1]
+    assert mock.calls[dict.get][0].args == ({1: 2}, 1)
+
+
+def softmax(x):
+    e = np.exp(x)
+    s = e / np.sum(e)
+    return np.log(s)
+
+
+def test_the_first_operation_that_is_not_finite():
+    with np.errstate(all="ignore"):
+        check = NonFinite()
+        check.overdub(softmax, np.array([1.0, 1000.0]))
+        found = check.found
+        assert (found.function, found.index, found.inputs) == ("exp", (1,), ["1000.0"])
+        assert (found.loc.file, found.loc.line) == (__file__, softmax.__code__.co_firstlineno + 1)
+        assert found.result == "inf"
+        late = NonFinite(infinities=False)
+        late.overdub(softmax, np.array([1.0, 1000.0]))
+        assert late.found.function == "truediv" and late.found.result == "nan"
+        fine = NonFinite()
+        fine.overdub(softmax, np.array([1.0, 2.0]))
+        assert fine.found is None
+        given = NonFinite()
+        given.overdub(softmax, np.array([1.0, np.nan]))
+        assert given.found is None  # it came in
+        with pytest.raises(pb.PullbackError, match=r"PB506.*exp\(1000.0\) gave inf"):
+            NonFinite(stop=True).overdub(softmax, np.array([1.0, 1000.0]))
+
+
+def flops(program, *args):
+    count = Flops()
+    count.overdub(program, *args)
+    return count
+
+
+def test_flops_are_exact():
+    m, n, k = 3, 4, 5
+    a, b, x = np.ones((m, k)), np.ones((k, n)), np.ones(k)
+    axpy = flops(lambda a, x, y: a * x + y, 2.0, x, x)
+    assert (axpy.total, axpy.bytes) == (2 * k, 5 * 8 * k)
+    assert axpy.by_function == {"mul": k, "add": k}
+    assert flops(lambda a, x: a @ x, a, x).total == 2 * m * k
+    assert flops(lambda a, b: a @ b, a, b).total == 2 * m * n * k
+    assert flops(lambda a, b: np.dot(a, b), a, b).total == 2 * m * n * k
+    gemm = flops(lambda a, b: a @ b, a, b)
+    assert gemm.bytes == 8 * (m * k + k * n + m * n)
+    assert gemm.intensity == gemm.total / gemm.bytes
+    assert flops(lambda x, y: x + y, np.ones((m, 1)), np.ones(n)).total == m * n
+    assert flops(lambda x: np.sum(x) + x.sum(axis=0)[0], np.ones((m, n))).total == (
+        (m * n - 1) + (m * n - n) + 1
+    )
+    assert flops(lambda x: np.mean(x), np.ones((m, n))).total == m * n
+    assert flops(lambda x: x * x, 1j * x).total == 6 * k
+    assert flops(lambda a, b: np.linalg.solve(a, b), np.eye(6), np.ones(6)).total == 2 * 72 + 72
+
+
+def test_flops_of_scalar_code_and_of_what_is_no_arithmetic():
+    def poly(x, n):
+        y = 0.0
+        for i in range(n):
+            y = y * x + 1.0
+        return y if x < 2.0 else math.exp(x)
+
+    count = flops(poly, 3.0, 10)
+    assert count.by_function == {"mul": 10, "add": 10, "exp": 1}
+    assert flops(lambda n: n * 2 + 1, 3).total == 0
+    assert flops(lambda x: (x < 1.0, x[1:], np.floor(x), x.shape), np.ones(3)).total == 0
+    assert count.bytes == 0 and count.intensity == math.inf
