@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from ..ir import intrinsics
 from ..ir.operators import BINARY, COMPARE, INPLACE
 
 if TYPE_CHECKING:
@@ -289,7 +290,28 @@ def _not(room: Room, x: Any) -> bool:
     return not truth(room, x)
 
 
+def enter(room: Room, manager: Any) -> tuple[Any, Any]:
+    """``with manager``: the value of its entry, and its exit."""
+    methods = []
+    for name in ("__enter__", "__exit__"):
+        if lookup(type(manager), name) is None:
+            missed = " (missed __exit__ method)" if methods else ""
+            what = (
+                f"{type(manager).__name__!r} object does not support the context manager protocol"
+            )
+            raise TypeError(what + missed)
+        methods.append(getattr(type(manager), name).__get__(manager, type(manager)))
+    return room.call(methods[0]), methods[1]
+
+
+def leave(room: Room, exit: Any, exc: BaseException) -> Any:
+    """What the exit says to an exception."""
+    return room.call(exit, type(exc), exc, exc.__traceback__)
+
+
+_ENTRANCES: dict[str, Callable[..., Any]] = {"before_with": enter, "with_except_start": leave}
 OTHERS: dict[Any, Callable[..., Any]] = {
+    **{f: how for n, how in _ENTRANCES.items() if (f := getattr(intrinsics, n, None))},
     operator.truth: truth,
     operator.not_: _not,
     operator.contains: contains,

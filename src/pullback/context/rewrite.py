@@ -54,14 +54,20 @@ class Watch:
         return self.everything or id(callee) in self.callees
 
 
-BOUND = frozenset(
+CALLS = frozenset(
     (
-        i.check_bound, i.import_name, i.import_from, i.store_global, i.delete_global, i.match_class,
-        i.match_keys, i.match_mapping, i.match_sequence, i.get_len, i.dict_merge, i.list_to_tuple,
-        i.list_append, i.set_add, i.map_add,
+        i.build_tuple, i.build_list, i.build_set, i.build_map, i.build_string, i.format_value,
+        i.convert_value, i.list_extend, i.set_update, i.dict_update, i.call_ex, i.spread, i.unpack,
+        i.unpack_ex,
     )
 )  # fmt: skip
-"""What belongs to the running function, or to the writing down of a larger construct: no calls."""
+"""The intrinsics that are calls. The others belong to the running function, or to the writing down
+of a larger construct."""
+
+ENTRANCES = tuple(
+    found for name in ("before_with", "with_except_start") if (found := getattr(i, name, None))
+)
+"""The intrinsics that call methods of a context manager."""
 
 OPERATORS = frozenset((*BINARY_OP, *COMPARE.values(), *UNARY.values())) | {
     operator.getitem,
@@ -145,7 +151,11 @@ class Rewriting:
     def _operation(self, op: Op, ops: list[Op]) -> None:
         op.map(lambda x: self._context(x, ops, op))
         callee = op.callee
-        if op.kind != CALL or op.target is PLAIN or op in self.items or in_(callee, BOUND):
+        if op.kind == CALL and in_(callee, ENTRANCES):
+            k = self.need(Need("operator", callee))
+            op.args = (self._read(ops, k, op), *op.args[1:])
+            ops.append(op)
+        elif op.kind != CALL or op.target is PLAIN or op in self.items or is_bound(callee):
             ops.append(op)
         elif callee is i.call_ex:
             self._spread(op, ops)
@@ -277,9 +287,13 @@ def unpacked(ir: IR, defined: dict[Value, Op]) -> set[Op]:
     for op in ir.ops():
         if op.is_call(operator.getitem) and isinstance(op.args[1], Value):
             source = defined.get(op.args[1])
-            if source is not None and source.is_call(i.unpack, i.unpack_ex):
+            if source is not None and source.is_call(i.unpack, i.unpack_ex, *ENTRANCES):
                 found.add(op)
     return found
+
+
+def is_bound(callee: Any) -> bool:
+    return getattr(callee, "__module__", None) == i.__name__ and not in_(callee, CALLS)
 
 
 def in_(callee: Any, table: Any) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+from ..ir import intrinsics
 from .protocols import attribute, is_plain_attribute, is_static, protocol
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ def operator_site(room: Room, f: Callable[..., Any]) -> Callable[..., Any]:
     context."""
     special = protocol(f)
     assert special is not None
+    if f.__module__ == intrinsics.__name__:
+        return functools.partial(special, room)
     plain, is_plain = room.plain, room.is_plain
 
     def one(x: Any) -> Any:
