@@ -292,15 +292,16 @@ def _not(room: Room, x: Any) -> bool:
 
 def enter(room: Room, manager: Any) -> tuple[Any, Any]:
     """``with manager``: the value of its entry, and its exit."""
-    methods = []
+    methods: list[Any] = []
+    kind = type(manager)
     for name in ("__enter__", "__exit__"):
-        if lookup(type(manager), name) is None:
+        if lookup(kind, name) is None:
             missed = " (missed __exit__ method)" if methods else ""
             what = (
                 f"{type(manager).__name__!r} object does not support the context manager protocol"
             )
             raise TypeError(what + missed)
-        methods.append(getattr(type(manager), name).__get__(manager, type(manager)))
+        methods.append(getattr(kind, name).__get__(manager, kind))
     return room.call(methods[0]), methods[1]
 
 
