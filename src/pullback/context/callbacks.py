@@ -24,20 +24,21 @@ from . import sites
 if TYPE_CHECKING:
     from .room import Room
 
-CALLERS: frozenset[Any] = frozenset(
-    (
-        builtins.sorted, builtins.map, builtins.filter, builtins.min, builtins.max,
-        functools.reduce, functools.cmp_to_key, itertools.accumulate, itertools.starmap,
-        itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.groupby,
-        bisect.bisect, bisect.bisect_left, bisect.bisect_right, bisect.insort, bisect.insort_left,
-        bisect.insort_right, np.frompyfunc,
-    )
-)  # fmt: skip
-"""Functions and types of C that call their arguments."""
-
-CALLING_METHODS = {
-    "sort": list, "sub": re.Pattern, "subn": re.Pattern, "run": contextvars.Context,
+CALLERS: dict[Any, int | None] = {
+    builtins.sorted: None, builtins.min: None, builtins.max: None, bisect.bisect: None,
+    bisect.bisect_left: None, bisect.bisect_right: None, bisect.insort: None,
+    bisect.insort_left: None, bisect.insort_right: None, builtins.map: 0, builtins.filter: 0,
+    functools.reduce: 0, functools.cmp_to_key: 0, itertools.starmap: 0, itertools.takewhile: 0,
+    itertools.dropwhile: 0, itertools.filterfalse: 0, itertools.accumulate: 1,
+    itertools.groupby: 1, np.frompyfunc: 0,
 }  # fmt: skip
+"""Functions and types of C that call an argument: its position, None if it has a keyword alone."""
+
+CALLING_METHODS: dict[str, tuple[type, int | None]] = {
+    "sort": (list, None), "sub": (re.Pattern, 0), "subn": (re.Pattern, 0),
+    "run": (contextvars.Context, 0),
+}  # fmt: skip
+_KEYWORDS = ("key", "func", "function", "repl")
 
 KEEPERS = frozenset(
     (
@@ -88,12 +89,19 @@ def _itself(x: Any) -> Any:
     return x
 
 
-def calls_arguments(g: Any) -> bool:
-    """Whether ``g`` is a function, type or method of C that calls what it is given."""
+def called_argument(g: Any) -> int | None:
+    """Which argument ``g``, of C, calls: its position, -1 if it has a keyword alone, or None."""
     kind = type(g)
+    position: int | None
     if kind is BuiltinFunctionType and g.__name__ in CALLING_METHODS:
-        return isinstance(g.__self__, CALLING_METHODS[g.__name__])
-    return kind in (type, BuiltinFunctionType) and g in CALLERS
+        owner, position = CALLING_METHODS[g.__name__]
+        if not isinstance(g.__self__, owner):
+            return None
+    elif kind in (type, BuiltinFunctionType) and g in CALLERS:
+        position = CALLERS[g]
+    else:
+        return None
+    return -1 if position is None else position
 
 
 def may_call_back(g: Any) -> bool:
@@ -123,7 +131,16 @@ def hand_over(room: Room, x: Any, any_callable: bool) -> Any:
     return found.target if any_callable and found.stable else Handed(room, x)
 
 
-def call_with_handed(room: Room, g: Any, any_callable: bool, /, *args: Any, **kw: Any) -> Any:
-    """Call ``g`` plainly with its callables handed over."""
-    handed = [hand_over(room, x, any_callable) for x in args]
-    return g(*handed, **{k: hand_over(room, x, any_callable) for k, x in kw.items()})
+def call_with_handed(room: Room, g: Any, /, *args: Any, **kw: Any) -> Any:
+    """Call ``g``, which is in Python or of a library, with its callbacks handed over."""
+    handed = [hand_over(room, x, False) for x in args]
+    return g(*handed, **{k: hand_over(room, x, False) for k, x in kw.items()})
+
+
+def call_calling(room: Room, position: int, g: Any, /, *args: Any, **kw: Any) -> Any:
+    """Call ``g``, of C, which calls its argument at a position or of a keyword."""
+    handed = [hand_over(room, x, True) if k == position else x for k, x in enumerate(args)]
+    for k in _KEYWORDS:
+        if k in kw:
+            kw[k] = hand_over(room, kw[k], True)
+    return g(*handed, **kw)

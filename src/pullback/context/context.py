@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any, ClassVar
 
-from ..errors import PullbackError
-from . import frames, protocols
+from . import frames, hooks, protocols
 from .primitives import Lookup, Registry, primitive_of
-from .room import RESUME, Place, Room
+from .room import ENTRIES, RESUME, Place, Room
 
 
 class Context:
@@ -147,20 +146,18 @@ def room_of(ctx: Context) -> Room:
 
 def _state(ctx: Context) -> tuple[Any, ...]:
     cls = type(ctx)
-    hooks = [getattr(cls, name) for name in ("prehook", "posthook", "errorhook")]
-    own = [ctx.__dict__.get(name) for name in ("prehook", "posthook", "errorhook")]
+    found = [getattr(cls, name) for name in hooks.NONE]
+    own = [ctx.__dict__.get(name) for name in hooks.NONE]
     filters = [_frozen(ctx.recurse_into), _frozen(ctx.exclude), ctx.depth]
-    return (*cls._stamp(), *hooks, *own, *filters)
+    return (*cls._stamp(), *found, *own, *filters)
 
 
 def _frozen(names: Any) -> Any:
     return tuple(names) if isinstance(names, (list, set)) else names
 
 
-@functools.cache
-def entries() -> frozenset[Any]:
-    """The methods that enter a context."""
-    return frozenset((Context.overdub, Context.recurse))
+ENTRIES |= {Context.overdub, Context.recurse}
+hooks.NONE.update({name: getattr(Context, name) for name in hooks.NONE})
 
 
 def function_of(f: Any) -> FunctionType | None:
@@ -178,4 +175,4 @@ def function_of(f: Any) -> FunctionType | None:
     return method if isinstance(method, FunctionType) else None
 
 
-__all__ = ["Context", "PullbackError", "entries", "function_of", "room_of"]
+__all__ = ["Context", "function_of", "room_of"]

@@ -6,7 +6,7 @@ function called. An error of this package passes as it is, so that a context can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HookFailed, PullbackError
@@ -15,7 +15,8 @@ from .filters import name_of
 if TYPE_CHECKING:
     from .context import Context
 
-Hook = Callable[..., None]
+NONE: dict[str, Any] = dict.fromkeys(("prehook", "posthook", "errorhook"))
+"""The hooks of `Context` itself, which do nothing."""
 
 
 class Hooks:
@@ -24,10 +25,7 @@ class Hooks:
 
     def __init__(self, contexts: Sequence[Context]) -> None:
         self._contexts = contexts
-        self._has = {
-            name: [c for c in contexts if overrides(c, name)]
-            for name in ("prehook", "posthook", "errorhook")
-        }
+        self._has = {name: [c for c in contexts if overrides(c, name)] for name in NONE}
         self.prehook = self._chain("prehook", 1)
         self.posthook = self._chain("posthook", -1)
         self.errorhook = self._chain("errorhook", -1)
@@ -91,9 +89,7 @@ class Missing:
 
 
 def overrides(ctx: Context, name: str) -> bool:
-    from .context import Context
-
-    own = getattr(type(ctx), name) is not getattr(Context, name)
+    own = getattr(type(ctx), name) is not NONE[name]
     return own or name in getattr(ctx, "__dict__", ())
 
 

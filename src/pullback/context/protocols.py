@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -64,14 +64,17 @@ def in_python(method: Any) -> bool:
     return type(method) is FunctionType
 
 
+def special_methods(t: type) -> Iterator[FunctionType]:
+    """The special methods of a class that are written in Python."""
+    for c in t.__mro__:
+        if not is_static(c):
+            for k, v in c.__dict__.items():
+                if type(v) is FunctionType and k[:2] == "__":
+                    yield v
+
+
 def has_special_methods(t: type) -> bool:
-    """Whether a class has special methods written in Python."""
-    return any(
-        type(v) is FunctionType and k[:2] == "__"
-        for c in t.__mro__
-        if not is_static(c)
-        for k, v in c.__dict__.items()
-    )
+    return any(True for _ in special_methods(t))
 
 
 def protocol(f: Any) -> Callable[..., Any] | None:
@@ -200,13 +203,19 @@ def contains(room: Room, container: Any, x: Any) -> bool:
 
 
 def iterate(room: Room, x: Any, *sentinel: Any) -> Any:
-    """An iterator for a loop: one that steps through the context if its steps are in Python."""
+    """``iter(x)``."""
     method = lookup(type(x), "__iter__")
     if sentinel or not in_python(method):
         return iter(x, *sentinel)
     it = room.call(method, x)
     if lookup(type(it), "__next__") is None:
         raise TypeError(f"iter() returned non-iterator of type {type(it).__name__!r}")
+    return it
+
+
+def iterate_loop(room: Room, x: Any) -> Any:
+    """An iterator for a loop: one that steps through the context if its steps are in Python."""
+    it = iterate(room, x)
     return steps(room, it) if in_python(lookup(type(it), "__next__")) else it
 
 
@@ -245,7 +254,7 @@ def is_plain_attribute(t: type, name: str) -> bool:
     return not any(map(in_python, special)) and type(lookup(t, name)) is not property
 
 
-def construct(room: Room, cls: type, *args: Any, **kw: Any) -> Any:
+def construct(room: Room, cls: type, /, *args: Any, **kw: Any) -> Any:
     """``cls(*args, **kw)`` as ``type`` does it."""
     made: Any
     new: Any = cls.__new__
@@ -278,9 +287,19 @@ def constructor(cls: type, init: Any) -> Callable[..., Any]:
     return make
 
 
+_READS_FRAMES = frozenset(("_getframe", "_getframemodulename", "_caller", "currentframe"))
+
+
+def reads_frames(f: Any) -> bool:
+    """Whether a method looks at the frame that called it: it has to be the user's."""
+    return in_python(f) and not _READS_FRAMES.isdisjoint(f.__code__.co_names)
+
+
 def is_constructed(cls: type) -> bool:
     """Whether calling the class runs a ``__new__`` or ``__init__`` in Python, by the rules of
     ``type``."""
+    if reads_frames(cls.__new__) or reads_frames(lookup(cls, "__init__")):
+        return False
     if lookup(type(cls), "__call__") is not type.__dict__["__call__"] or is_static(cls):
         return False
     return in_python(cls.__new__) or in_python(lookup(cls, "__init__"))

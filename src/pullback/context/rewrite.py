@@ -29,6 +29,7 @@ from ..ir.core import (
     Value,
 )
 from ..ir.operators import BINARY_OP, COMPARE, UNARY
+from . import frames
 from .markers import PLAIN, Addressed
 
 
@@ -69,6 +70,9 @@ ENTRANCES = tuple(
 )
 """The intrinsics that call methods of a context manager."""
 
+CAUGHT: Any = getattr(i, "push_exc_info", i)
+"""Where an exception is caught, whose traceback the user may look at."""
+
 OPERATORS = frozenset((*BINARY_OP, *COMPARE.values(), *UNARY.values())) | {
     operator.getitem,
     operator.setitem,
@@ -103,7 +107,7 @@ class Rewriting:
     def run(self) -> IR:
         for block in list(self.ir):
             self._block(block)
-        if self.watch.everything or self.watch.watches(next):
+        if self.watch.watches(next) or self.watch.watches(iter):
             self._iterations()
         self._place_cells()
         return self.ir
@@ -155,6 +159,9 @@ class Rewriting:
             k = self.need(Need("operator", callee))
             op.args = (self._read(ops, k, op), *op.args[1:])
             ops.append(op)
+        elif op.kind == CALL and callee is CAUGHT:
+            ops.append(op)
+            ops.append(self.ir.call(frames.clean, op.args[1], loc=op.loc))
         elif op.kind != CALL or op.target is PLAIN or op in self.items or is_bound(callee):
             ops.append(op)
         elif callee is i.call_ex:

@@ -60,6 +60,9 @@ class Everything:
         return True
 
 
+ENTRIES: set[Any] = set()
+"""The methods of contexts that enter them."""
+
 RESUME: contextvars.ContextVar[Mapping[int, Room]] = contextvars.ContextVar(
     "rooms",
     default=MappingProxyType({}),
@@ -112,6 +115,12 @@ class Room:
         self.passes = any(type(c).passes for c in contexts)
         general = any(x.general for x in self.lookups)
         bound = any(type(k) is tuple for x in self.lookups for k in x.by_key)
+        self.singled_out = {
+            id(known[0].callee.__code__)
+            for x in self.lookups
+            for known in x.by_key.values()
+            if isinstance(known[0].callee, FunctionType)
+        }  # the code of functions with primitives: others may have the same code
         self.methods_stable = not (general or bound)
         self.watch = Watch(
             frozenset(k for x in self.lookups for k in x.by_key if type(k) is int),
@@ -147,11 +156,15 @@ class Room:
             del self.entries[k]
 
     def is_plain(self, t: type) -> bool:
-        """Whether operators on the type run nothing in Python."""
-        if protocols.is_static(t) or not protocols.has_special_methods(t):
+        """Whether operators on the type run nothing that is entered."""
+        if not any(map(self._matters, protocols.special_methods(t))):
             self.plain.add(t)
             return True
         return False
+
+    def _matters(self, f: FunctionType) -> bool:
+        chosen = any(p.level != 0 and c.admits(f) for p, c in zip(self.stack, self.filters))
+        return chosen or self.watch.everything or id(f) in self.watch.callees
 
     # -- other rooms ---------------------------------------------------------------------------
     def other(self, stack: Sequence[Place]) -> Room:
@@ -264,9 +277,10 @@ class Room:
             return Found(self.dispatched(g.__wrapped__) if g._room is self else g)
         if isinstance(g, type) and protocols.is_constructed(g):
             return self._class(g, args, force)
-        if callbacks.calls_arguments(g):
+        position = callbacks.called_argument(g)
+        if position is not None:
             if args is None or any(map(callable, args)):
-                return Found(functools.partial(callbacks.call_with_handed, self, g, True))
+                return Found(functools.partial(callbacks.call_calling, self, position, g))
             return Found(g)
         if kind in (type, protocols.BUILTIN) and self._has_methods(g, args):
             special: Any = protocols.protocol(g)
@@ -303,15 +317,13 @@ class Room:
     def _method(
         self, g: MethodType, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
     ) -> Found:
-        from .context import Context, entries
-
         f, owner = g.__func__, g.__self__
-        if isinstance(owner, Context) and f in entries():
+        if f in ENTRIES:
             return Found(functools.partial(self._nested, f, owner))
         found = self._beyond(f, None if args is None else (owner, *args), names, force)
         return found._replace(target=g if found.target is f else MethodType(found.target, owner))
 
-    def _nested(self, entering: Any, ctx: Context, /, *args: Any, **kw: Any) -> Any:
+    def _nested(self, entering: Any, ctx: Any, /, *args: Any, **kw: Any) -> Any:
         """``ctx.overdub(...)`` in contextual code: ``ctx`` comes on top of the stack."""
         return entering(ctx, *args, _room=self.within(ctx), **kw)
 
@@ -344,7 +356,7 @@ class Room:
         if not callbacks.may_call_back(g):
             return Found(g, True)
         if args is None or any(map(sites.is_handed, args)):
-            return Found(functools.partial(callbacks.call_with_handed, self, g, False))
+            return Found(functools.partial(callbacks.call_with_handed, self, g))
         return Found(g, True, True)
 
     # -- entering a function -------------------------------------------------------------------

@@ -13,14 +13,23 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodT
 from typing import TYPE_CHECKING, Any
 
 from ..ir import intrinsics
-from .protocols import attribute, is_plain_attribute, is_static, protocol
+from .protocols import attribute, is_plain_attribute, is_static, iterate_loop, protocol
 
 if TYPE_CHECKING:
     from .room import Room
 
 NOTHING: Any = object()
+_LASTING = (FunctionType, BuiltinFunctionType, type)
+"""What a site may hold on to until the run ends: nobody waits for these to be gone."""
+
 _HANDED = (FunctionType, MethodType, functools.partial)
 EMPTY: tuple[Any, Any, Any] = (NOTHING, None, False)
+
+
+def remember(room: Room, memory: list[Any], answer: tuple[Any, Any, Any]) -> None:
+    if memory[0] is EMPTY:
+        room.touch(memory)
+    memory[0] = answer
 
 
 def is_handed(x: Any) -> bool:
@@ -52,13 +61,12 @@ def _function_site(
             if g.__code__ is last:
                 return instantiate(g, code, cells)
         found = room.resolve(g, args, names)
-        if found.stable:
-            if kind is not MethodType:
-                memory[0] = (g, found.target, found.look)
-                room.touch(memory)
-            if found.entry is not None and found.entry.compiled is not None and kind is not type:
-                codes[0] = (g.__code__, found.entry.compiled.code, found.entry.cells)
-                room.touch(codes)
+        if found.stable and kind in _LASTING:
+            if kind is not FunctionType or g.__closure__ is None:
+                remember(room, memory, (g, found.target, found.look))
+            entry = found.entry
+            if entry is not None and entry.compiled and id(g.__code__) not in room.singled_out:
+                remember(room, codes, (g.__code__, entry.compiled.code, entry.cells))
         return found.target
 
     return resolve
@@ -75,8 +83,7 @@ def _method_site(room: Room, names: tuple[str, ...], unwatched: bool) -> Callabl
                 return MethodType(target, g.__self__)
             found = room.resolve(g, args, names)
             if found.stable:
-                memory[0] = (g.__func__, found.target.__func__, found.look)
-                room.touch(memory)
+                remember(room, memory, (g.__func__, found.target.__func__, found.look))
             return found.target
         if kind is BuiltinFunctionType and unwatched:
             return g
@@ -84,9 +91,8 @@ def _method_site(room: Room, names: tuple[str, ...], unwatched: bool) -> Callabl
         if g is last and not (look and any(map(is_handed, args))):
             return target
         found = room.resolve(g, args, names)
-        if found.stable:
-            memory[0] = (g, found.target, found.look)
-            room.touch(memory)
+        if found.stable and kind in _LASTING:
+            remember(room, memory, (g, found.target, found.look))
         return found.target
 
     return resolve
@@ -127,7 +133,7 @@ def instantiate(f: Any, code: CodeType, cells: tuple[CellType, ...]) -> Function
 def operator_site(room: Room, f: Callable[..., Any]) -> Callable[..., Any]:
     """An operator that nobody watches: itself on plain types, else with its methods in the
     context."""
-    special = protocol(f)
+    special: Any = iterate_loop if f is iter else protocol(f)
     assert special is not None
     if f.__module__ == intrinsics.__name__:
         return functools.partial(special, room)
