@@ -391,7 +391,42 @@ def test_operators_fail_as_they_do():
 
 
 # -- frames ----------------------------------------------------------------------------------------
-def test_frames_are_the_users():
+class Guarded(pb.Context):
+    """Has every hook."""
+
+    def prehook(self, f, *args, **kw):
+        pass
+
+    def posthook(self, out, f, *args, **kw):
+        pass
+
+    def errorhook(self, exc, f, *args, **kw):
+        pass
+
+
+@pytest.mark.parametrize("kind", [Empty, Guarded])
+def test_frames_are_the_users(kind):
+    def module():
+        return collections.namedtuple("P", "x").__module__, globals() is sys._getframe().f_globals
+
+    assert kind().overdub(module) == (__name__, True)
+    assert kind().overdub(lambda: sys._getframe().f_code.co_name) == "<lambda>"
+
+    def warns():
+        warnings.warn("here")
+        warnings.warn("here", UserWarning, stacklevel=1)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kind().overdub(warns)
+    first = warns.__code__.co_firstlineno
+    assert [(w.filename, w.lineno) for w in caught] == [
+        (__file__, first + 1),
+        (__file__, first + 2),
+    ]
+
+
+def test_frames_further_out_are_the_users():
     def inner():
         frame = sys._getframe()
         return frame.f_code.co_name, frame.f_back.f_code.co_name, globals() is frame.f_globals

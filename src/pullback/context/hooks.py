@@ -6,7 +6,10 @@ function called. An error of this package passes as it is, so that a context can
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HookFailed, PullbackError
@@ -64,12 +67,37 @@ class Hooks:
     def make(self, kind: str, name: str | None) -> Any:
         if kind == "hooks":
             return getattr(self, name or "")
-        if kind == "spread hooks":
-            return self._spread(name or "")
-        if kind == "guard":
-            return self.guarded
-        assert kind == "spread guard"
-        return lambda t, g, args, kw=None: self.guarded(t, g, *args, **(kw or {}))
+        assert kind == "spread hooks"
+        return self._spread(name or "")
+
+    def guard(self, globals: dict[str, Any], spread: bool) -> Any:
+        """`guarded` as contextual code calls it: a function with the globals of the user's module,
+        for those who look at the globals of the frame that called them; for those who look at the
+        frame itself, it is left out of the count."""
+        errorhook, getframe, warn = self.errorhook, sys._getframe, warnings.warn
+
+        def guarded(target: Any, g: Any, /, *args: Any, **kw: Any) -> Any:
+            if g is getframe:
+                args = (1 + (args[0] if args else 0),)
+            elif g is warn:
+                args = (*args[:2], *(1 + n for n in args[2:3]), *args[3:])
+                if not args[2:]:
+                    kw["stacklevel"] = 1 + kw.get("stacklevel", 1)
+            try:
+                return target(*args, **kw)
+            except BaseException as e:
+                errorhook(e, g, *args, **kw)
+                raise
+
+        def guarded_spread(target: Any, g: Any, args: Any, kw: Any = None) -> Any:
+            try:
+                return target(*args, **(kw or {}))
+            except BaseException as e:
+                errorhook(e, g, *args, **(kw or {}))
+                raise
+
+        f = guarded_spread if spread else guarded
+        return FunctionType(f.__code__, globals, f.__name__, f.__defaults__, f.__closure__)
 
     def _spread(self, name: str) -> Any:
         hook = getattr(self, name)

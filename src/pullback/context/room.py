@@ -376,7 +376,7 @@ class Room:
             compiled = room.table.get(code, signature, lambda: room.compile(f, signature))
         if room is None or compiled is None:
             return Entry(weakref.ref(code), None, ())
-        return Entry(weakref.ref(code), compiled, room.cells(compiled))
+        return Entry(weakref.ref(code), compiled, room.cells(compiled, f.__globals__))
 
     def compile(self, f: FunctionType, signature: Any) -> Compiled | None:
         """The contextual code of ``f``; None if it has no IR."""
@@ -388,11 +388,13 @@ class Room:
         rewriting = Rewriting(ir, self.watch)
         return Compiled(lower_code(rewriting.run()).code, rewriting.needs)
 
-    def cells(self, compiled: Compiled) -> tuple[CellType, ...]:
+    def cells(self, compiled: Compiled, globals: dict[str, Any]) -> tuple[CellType, ...]:
         """New cells with what the code needs; what sites may share is shared."""
-        return tuple(self._cell(need) for need in compiled.needs)
+        return tuple(self._cell(need, globals) for need in compiled.needs)
 
-    def _cell(self, need: Need) -> CellType:
+    def _cell(self, need: Need, globals: dict[str, Any]) -> CellType:
+        if need.kind in ("guard", "spread guard"):
+            return CellType(self.hooks.guard(globals, need.kind == "spread guard"))
         if need.kind in ("call", "spread", "attribute"):
             return CellType(self.make(need))
         if need not in self.shared:
