@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from . import frames, hooks, protocols
 from .primitives import Lookup, Registry, primitive_of
-from .room import ENTRIES, RESUME, Place, Room
+from .room import Room
+from .run import ENTRIES, RESUME, Place
 
 
 class Context:

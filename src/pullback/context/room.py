@@ -6,13 +6,11 @@ call decides it; the primitive itself runs under the contexts further out.
 
 from __future__ import annotations
 
-import contextvars
 import functools
-import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from types import CellType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
 
 from ..backend.lower import lower_code
 from ..errors import LiftError, NotLiftable
@@ -24,67 +22,11 @@ from .hooks import Hooks
 from .passes import run_passes
 from .primitives import Primitive
 from .rewrite import Need, Rewriting, Watch
+from .run import ENTRIES, RESUME, Entry, Everything, Found, Place, Run, signature_of
 from .tables import Compiled, table_for
 
 if TYPE_CHECKING:
     from .context import Context
-
-
-class Entry(NamedTuple):
-    """A function as it is entered: ``compiled`` None if it is called plainly."""
-
-    code: weakref.ref[CodeType]
-    compiled: Compiled | None
-    cells: tuple[CellType, ...]
-
-
-class Found(NamedTuple):
-    """What to call. ``stable``: whatever the arguments, so that a site may remember it, provided
-    that (``look``) none of them is a callback."""
-
-    target: Any
-    stable: bool = False
-    look: bool = False
-    entry: Entry | None = None  # of a function that is entered
-
-
-class Place(NamedTuple):
-    """A context of the stack, and how many levels of calls it still enters (None: any)."""
-
-    ctx: Context
-    level: int | None
-
-
-class Everything:
-    def __contains__(self, name: object) -> bool:
-        return True
-
-
-ENTRIES: set[Any] = set()
-"""The methods of contexts that enter them."""
-
-RESUME: contextvars.ContextVar[Mapping[int, Room]] = contextvars.ContextVar(
-    "rooms",
-    default=MappingProxyType({}),
-)
-"""While a primitive runs: the room it was called from, by the id of its context."""
-
-
-class Run:
-    """Counts the runs that are going on; when the last one ends, `forget` is called."""
-
-    def __init__(self, forget: Callable[[], None]) -> None:
-        self.active, self.forget, self.lock = 0, forget, threading.Lock()
-
-    def __enter__(self) -> None:
-        with self.lock:
-            self.active += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.active -= 1
-            if not self.active:
-                self.forget()
 
 
 class Room:
@@ -417,9 +359,3 @@ class Room:
         if kind == "steps":
             return functools.partial(protocols.steps, self)
         return self.hooks.make(kind, of)
-
-
-def signature_of(args: Sequence[Any], names: tuple[str, ...]) -> tuple[Any, ...]:
-    """The types of positional arguments, then (name, type) of keywords."""
-    n = len(args) - len(names)
-    return (*map(type, args[:n]), *((k, type(x)) for k, x in zip(names, args[n:])))
