@@ -1,8 +1,8 @@
 """The kernels that are timed: ordinary functions, and what to call them with.
 
-Each is differentiated with respect to its first argument, which it copies before it writes to it.
-``target`` is the ratio of value-and-gradient to the function under plain ``@njit`` that we mean to
-reach.
+Each is differentiated with respect to its first argument, if nothing else is said, which it copies
+before it writes to it. ``target`` is the ratio of value-and-gradient to the function under plain
+``@njit`` that we mean to reach.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Kernel:
-    """A scalar function of ``arguments()``, differentiated with respect to the first."""
+    """A scalar function of ``arguments()``, differentiated with respect to those of ``argnums``."""
 
     name: str
     f: Callable[..., float]
     arguments: Callable[[], tuple[Any, ...]]
     target: float | None = None
+    argnums: int | tuple[int, ...] = 0
 
 
 def seidel(a, sweeps):

@@ -19,7 +19,7 @@ from .dependence import Dependence
 from .roots import Roots
 from .structure import Structure, normalise
 
-LIMIT = 24  # operations that touch memory, in both bodies together
+LIMIT = 64  # operations that touch memory, in both bodies together
 
 
 def fuse(ir: IR) -> None:
@@ -196,7 +196,8 @@ def _only_edge(block: Block) -> Edge:
 
 # -- scalars instead of arrays ---------------------------------------------------------------------
 def forward_stores(ir: IR) -> None:
-    """Within a block, a load of what was just stored is the stored value."""
+    """Within a block, a load of what was just stored is the stored value, and a second load of
+    what was not changed is the first."""
     roots = Roots(ir)
     gone: dict[Value, Operand] = {}
     for block in ir:
@@ -208,6 +209,7 @@ def forward_stores(ir: IR) -> None:
                 if found is not None:
                     gone[op.result] = found
                     continue
+                known[_place(op, gone)] = op.result
             elif op.is_call(prims.store):
                 written = roots[op.args[1]]
                 known = {k: v for k, v in known.items() if not roots[k[0]] & written}

@@ -16,6 +16,7 @@ Nothing here imports Numba: types are looked at by attribute.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -88,6 +89,7 @@ _array: dict[Any, ArrayRule] = {}
 _bodies: dict[Any, Body] = {}
 _methods: dict[str, Callable[..., Any]] = {}
 _inactive: set[Any] = set()
+_waiting: dict[str, Callable[[], None]] = {}  # module -> what registers its functions
 _generation = 0
 
 
@@ -254,7 +256,15 @@ def same_as(f: Any, other: Any) -> None:
         _inactive.add(other)
 
 
+def once_imported(module: str, register: Callable[[], None]) -> None:
+    """Let ``register`` say what is known about the functions of a module that users import: when
+    one of them may be asked for, not before."""
+    _waiting[module] = register
+
+
 def _find(table: dict[Any, Any], callee: Any) -> Any:
+    for module in [m for m in _waiting if m in sys.modules]:
+        _waiting.pop(module)()
     try:
         return table.get(callee)
     except TypeError:  # an unhashable callable has no rule

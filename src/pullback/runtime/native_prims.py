@@ -93,6 +93,18 @@ def _slice_count(n: int, none: frozenset[int] = frozenset()) -> Any:
     return ints(n), codegen
 
 
+@native(p.unit)
+def _unit(n: int) -> Any:
+    typer = lambda context, size: signature(types.boolean, INT)  # noqa: E731
+    return typer, lambda cx, b, sig, args: cx.get_constant(types.boolean, False)
+
+
+@native(p.likely)
+def _likely(n: int) -> Any:
+    typer = lambda context, c: signature(types.boolean, types.boolean)  # noqa: E731
+    return typer, lambda cx, b, sig, args: args[0]
+
+
 # -- elements --------------------------------------------------------------------------------------
 @native(p.dim, 1)
 def _dim(n: int, axis: int) -> Any:

@@ -33,6 +33,7 @@ __all__ = [
     "index",
     "instead_of_view",
     "inv",
+    "likely",
     "load",
     "logabsdet",
     "matmul",
@@ -59,6 +60,7 @@ __all__ = [
     "store",
     "subview",
     "transpose",
+    "unit",
     "unrecord",
     "wrap",
     "zeros",
@@ -96,6 +98,17 @@ def slice_count(start: int | None, stop: int | None, step: int, n: int) -> int:
 
     ValueError if ``step`` is zero."""
     return len(range(*slice(start, stop, step).indices(n)))
+
+
+def unit(n: int) -> bool:
+    """Whether the length ``n`` is known to be 1 when the program is compiled; False if it only
+    turns out to be. Passes put the answer in its place."""
+    return False
+
+
+def likely(c: bool) -> bool:
+    """The condition ``c``, which is expected to be true."""
+    return c
 
 
 # -- arrays ----------------------------------------------------------------------------------------
