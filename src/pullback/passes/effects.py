@@ -31,6 +31,7 @@ from ..ir.core import (
     Operand,
     Value,
 )
+from ..rules import registry
 from ..runtime import prims
 from .scalars import is_a, is_number
 
@@ -173,7 +174,9 @@ def _numpy_scalar(x: Any) -> bool:
 def _is_scalar_function(f: Any) -> bool:
     if f in _SCALAR_FUNCTIONS or is_a(f, "ufunc"):
         return True
-    return isinstance(f, type) and _is_numpy_scalar_class(f)
+    if isinstance(f, type):
+        return _is_numpy_scalar_class(f)
+    return registry.is_pure(f)
 
 
 def _is_numpy_scalar_class(cls: type) -> bool:

@@ -89,6 +89,7 @@ _array: dict[Any, ArrayRule] = {}
 _bodies: dict[Any, Body] = {}
 _methods: dict[str, Callable[..., Any]] = {}
 _inactive: set[Any] = set()
+_pure: set[Any] = set()
 _waiting: dict[str, Callable[[], None]] = {}  # module -> what registers its functions
 _generation = 0
 
@@ -241,6 +242,19 @@ def inactive(f: F) -> F:
     return f
 
 
+# -- functions of numbers alone ---------------------------------------------------------------------
+def pure(*functions: Callable[..., Any]) -> None:
+    """Say of Python functions with a rule that they do nothing but compute a number of numbers."""
+    _pure.update(functions)
+
+
+def is_pure(callee: Any) -> bool:
+    try:
+        return callee in _pure
+    except TypeError:
+        return False
+
+
 def is_inactive(callee: Any) -> bool:
     try:
         return callee in _inactive
@@ -254,6 +268,8 @@ def same_as(f: Any, other: Any) -> None:
         _scalar[other] = _scalar[f]
     if f in _inactive:
         _inactive.add(other)
+    if f in _pure:
+        _pure.add(other)
 
 
 def once_imported(module: str, register: Callable[[], None]) -> None:

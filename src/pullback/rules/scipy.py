@@ -16,7 +16,7 @@ import numpy as np
 from .arithmetic import register
 from .numpy.loops import Elementwise
 from .numpy.ufuncs import casts_to, order_of, resolve_dtypes
-from .registry import body, once_imported
+from .registry import body, once_imported, pure
 from .types import is_array, ndim
 
 ROOT_HALF = math.sqrt(0.5)
@@ -39,6 +39,7 @@ def _density(y: Any, x: Any) -> Any:
 
 register((expit,), lambda y, x: y / (1.0 + np.exp(x)))
 register((ndtr,), _density)
+pure(expit, ndtr)
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "erf": math.erf,
