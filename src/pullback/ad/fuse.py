@@ -9,7 +9,7 @@ Differentiating what is left is the better part of differentiating array code fa
 
 from __future__ import annotations
 
-from ..ir.core import CALL, IR, Block, Branch, Edge, Jump, Op, Operand, Value
+from ..ir.core import CALL, IR, Block, Branch, Edge, Jump, Op, Value
 from ..ir.loops import CountedLoop, Loop, counted
 from ..passes import effects
 from ..passes.dce import dce

@@ -242,7 +242,7 @@ def inactive(f: F) -> F:
     return f
 
 
-# -- functions of numbers alone ---------------------------------------------------------------------
+# -- functions of numbers alone --------------------------------------------------------------------
 def pure(*functions: Callable[..., Any]) -> None:
     """Say of Python functions with a rule that they do nothing but compute a number of numbers."""
     _pure.update(functions)
