@@ -67,9 +67,9 @@ def _kmeans_arguments():
     return r.standard_normal((20, 16)), r.standard_normal((10_000, 16))
 
 
-def _options():
-    r, n = np.random.default_rng(0), 1_000_000
-    uniform = r.uniform
+def options(n):
+    """Spots, volatilities, times, rates and strikes of n options."""
+    uniform = np.random.default_rng(0).uniform
     return (
         uniform(80.0, 120.0, n),
         uniform(0.1, 0.5, n),
@@ -94,6 +94,11 @@ KERNELS = [
         stencil,
         lambda: (np.random.default_rng(0).standard_normal((500, 500)), 0.2, 100),
     ),
-    Kernel("Black-Scholes, 1e6 options", black_scholes, _options, argnums=(0, 1, 2, 3)),
+    Kernel(
+        "Black-Scholes, 1e6 options",
+        black_scholes,
+        lambda: options(1_000_000),
+        argnums=(0, 1, 2, 3),
+    ),
     Kernel("logistic regression 1e5 × 50", logistic, _logistic_arguments, argnums=(0, 1)),
 ]
