@@ -303,3 +303,38 @@ def test_a_stencil_needs_one_temporary_and_no_views() -> None:
     ir = prepared(flatten(stencil, (values(5, 5), 0.2)), assuming=True)
     assert sum(op.is_call(prims.empty, prims.zeros, prims.own) for op in ir.ops()) == 1
     assert not any(op.is_call(prims.subview) for op in ir.ops())
+
+
+# -- products --------------------------------------------------------------------------------------
+def products(a, b, x, y):
+    c = a @ b
+    u = c @ x
+    v = y @ a
+    return (np.sin(c) * c).sum() + (u * u).sum() + (v * v).sum() + u @ u
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 4), (1, 1, 1), (0, 3, 4), (2, 0, 4), (2, 3, 0)])
+def test_products_in_place(sizes: Any) -> None:
+    m, k, n = sizes
+    agree(products, values(m, k), values(k, n), values(n), values(m))
+
+
+@pytest.mark.parametrize("order", ["CC", "FC", "CF", "strided"])
+def test_products_in_machine_code(order: str) -> None:
+    a, b = values(3, 4), values(4, 5)
+    if order == "strided":
+        a, b = values(6, 8)[::2, ::2], values(4, 10)[:, ::2]
+    else:
+        a, b = np.asarray(a, order=order[0]), np.asarray(b, order=order[1])
+    args = (a, b, values(5), values(3))
+    value, grads = pb.value_and_grad(products, (0, 1, 2, 3))(*args)
+    _, wanted = operators(products, (0, 1, 2, 3))[1](*args)
+    np.testing.assert_allclose(value, products(*args), rtol=1e-13)
+    for g, w in zip(grads, wanted, strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-12)
+
+
+def test_products_that_do_not_fit() -> None:
+    for options in ({}, {"run": "python"}):
+        with pytest.raises(ValueError):
+            pb.grad(products, options=options)(values(3, 4), values(3, 5), values(5), values(3))

@@ -36,12 +36,13 @@ def assume(ir: IR) -> bool:
     return any([_assume_once(ir) for _ in range(ROUNDS)])
 
 
-def settle_units(ir: IR) -> None:
-    """Lengths that are not known to be 1 by now count as others."""
+def settle_units(ir: IR) -> bool:
+    """Lengths that are not known to be 1 by now count as others; whether there were any."""
     known = {op.result: Const(False) for op in ir.ops() if op.is_call(prims.unit)}
     for b in ir:
         b.ops = [op for op in b.ops if op.result not in known]
     ir.substitute(known)
+    return bool(known)
 
 
 def _assume_once(ir: IR) -> bool:

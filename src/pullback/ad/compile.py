@@ -19,6 +19,7 @@ from ..typing_ import Flat, reflat
 from .adjoint import check_leaves
 from .apart import set_apart
 from .assume import assume, settle_units
+from .blas import products_in_place
 from .build import Built, build
 from .calls import is_outlined
 from .copies import drop_marks
@@ -27,6 +28,7 @@ from .fuse import fuse
 from .gather import gather
 from .kinds import is_array
 from .overlap import decide_copies
+from .temporaries import hoist_temporaries
 from .views import look_through
 
 _lock = threading.RLock()
@@ -170,8 +172,7 @@ def assumes(flat: Flat, options: Options) -> bool:
     """Whether the gradient has faster code for shapes that agree."""
     if options.plan != "full":
         return False
-    prepared(flat, assuming=True)
-    return bool(flat.__dict__["assumes"])
+    return prepared(flat, assuming=True) is not flat.__dict__["prepared"].get(False)
 
 
 def prepared(flat: Flat, *, inner: bool = False, assuming: bool = False) -> IR:
@@ -184,18 +185,19 @@ def prepared(flat: Flat, *, inner: bool = False, assuming: bool = False) -> IR:
         apart = not inner or sum(is_array(a.type) for a in ir.args) < 2
         check_leaves(ir)
         optimize(ir)
-        settle_units(ir)
-        optimize(ir)
-        if assuming:
-            flat.__dict__["assumes"] = assume(ir)
-            if not flat.__dict__["assumes"]:
-                return prepared(flat)
+        if settle_units(ir):
+            optimize(ir)
+        assumed = assuming and assume(ir)
         decide_copies(ir, apart=apart)
         look_through(ir)
         if apart:
             fuse(ir)
         optimize(ir)
+        if hoist_temporaries(ir):
+            optimize(ir)
         kept[assuming] = ir
+        if assuming and not assumed:
+            kept[False] = ir
     return kept[assuming]
 
 
@@ -210,6 +212,8 @@ def clean(ir: IR) -> IR:
 def polished(ir: IR, *, forward: bool = False) -> IR:
     """Clean, and with its loops in the form that runs fast. The ``forward`` half of a split pair
     keeps its sums in their order, as the one of a combined function does."""
+    ir = ir.copy()
+    products_in_place(ir)
     flat = clean(ir)
     if not forward and gather(flat):
         optimize(flat)

@@ -81,6 +81,7 @@ _PRIMS: dict[Any, Effect] = {
     **_prims(READ | ALLOC | RAISE, "solve inv cholesky"),
     **_prims(READ | RAISE, "det slogdet logabsdet detsign"),
     **_prims(READ | WRITE, "assign accumulate"),
+    **_prims(READ | WRITE | RAISE, "product add_product"),
     **_prims(WRITE, "store poke record unrecord"),
     **_prims(ALLOC, "empty zeros same_layout_zeros heap_empty heap_zeros heap_zeros_like"),
 }
@@ -145,7 +146,10 @@ def speculable(op: Op) -> bool:
 
 _TOTAL = {
     *_named(operator, "add sub mul neg pos not_ lt le eq ne gt ge iadd isub imul"),
-    *_named(prims, "wrap dim unit likely transpose real_view imag_view real imag select"),
+    *_named(
+        prims,
+        "wrap dim unit likely transpose real_view imag_view real imag select slice_start slice_count",
+    ),
 }
 """Never raises on numbers, whatever they are."""
 

@@ -11,11 +11,23 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .linalg import cholesky, det, detsign, inv, logabsdet, matmul, slogdet, solve
+from .linalg import (
+    add_product,
+    cholesky,
+    det,
+    detsign,
+    inv,
+    logabsdet,
+    matmul,
+    product,
+    slogdet,
+    solve,
+)
 from .tape import Tape, tape_at
 
 __all__ = [
     "accumulate",
+    "add_product",
     "assign",
     "cast",
     "cholesky",
@@ -44,6 +56,7 @@ __all__ = [
     "pack",
     "peek",
     "poke",
+    "product",
     "pydiv",
     "pyfloordiv",
     "pymod",

@@ -165,6 +165,8 @@ PRIM_TYPES: dict[Any, Callable[[Args], Any]] = {
     prims.heap_own: lambda a: _same_layout(a[1:]),
     prims.assign: lambda a: NONE,
     prims.accumulate: lambda a: NONE,
+    prims.product: lambda a: NONE,
+    prims.add_product: lambda a: NONE,
     prims.null: lambda a: AVal(as_type(a[0].const)),
     prims.matmul: _matmul,
     prims.solve: _solve,
