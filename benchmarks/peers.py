@@ -210,12 +210,12 @@ def _in_autograd() -> dict[Any, Program | str]:
     def tenth(*arguments: Any) -> tuple[Any, ...]:
         return (*arguments[:-1], arguments[-1] // 10)
 
-    def hundredth(*arguments: Any) -> tuple[Any, ...]:
-        return (*arguments[:-1], arguments[-1] // 100)
+    def thousandth(*arguments: Any) -> tuple[Any, ...]:
+        return (*arguments[:-1], arguments[-1] // 1000)
 
     same = [arrays.network, arrays.kmeans, arrays.black_scholes, arrays.logistic, kernels.network]
     return {f: Program(rebound(f, np=anp, normal=normal)) for f in same} | {
-        kernels.lotka_volterra: Program(lotka_volterra, hundredth, 100),
+        kernels.lotka_volterra: Program(lotka_volterra, thousandth, 1000),
         kernels.heat: Program(heat),
         kernels.heat_conductivity: Program(heat_conductivity),
         kernels.cholesky: Program(cholesky),

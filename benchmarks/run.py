@@ -142,7 +142,7 @@ over that of the function under plain `@njit`; `unchecked` the same ratio for th
 `@njit` function, which has no bounds checks; `target` is the ratio we mean to reach. In brackets:
 how many of our gradients the other tool's costs. JAX runs under `jit` in double precision, its
 arguments on the device, rewritten as its users write it (`benchmarks/peers.py`); HIPS autograd is
-timed on a tenth or a hundredth of the steps where it would take minutes. Medians of rounds by
+timed on a tenth or a thousandth of the steps where it would take minutes. Medians of rounds by
 turns, everything compiled, one thread on one core.
 """
 

@@ -37,8 +37,7 @@ def products_in_place(ir: IR) -> None:
 
 
 def _adds_in_place(op: Op) -> bool:
-    _, dy, a, da, b, db = op.args[1:]
-    shadows = [t for t in map(type_of, (da, db)) if t is not None]
+    dy, shadows = op.args[2], [t for x in op.args[4::2] if (t := type_of(x)) is not None]
     real = all(isinstance(t.dtype, types.Float) for t in shadows)
     return isinstance(type_of(dy), types.Array) and real and all(t.layout == "C" for t in shadows)
 

@@ -146,10 +146,8 @@ def speculable(op: Op) -> bool:
 
 _TOTAL = {
     *_named(operator, "add sub mul neg pos not_ lt le eq ne gt ge iadd isub imul"),
-    *_named(
-        prims,
-        "wrap dim unit likely transpose real_view imag_view real imag select slice_start slice_count",
-    ),
+    *_named(prims, "wrap dim unit likely transpose real_view imag_view real imag select"),
+    *_named(prims, "slice_start slice_count"),
 }
 """Never raises on numbers, whatever they are."""
 
