@@ -74,7 +74,7 @@ def _prims(effect: Effect, names: str) -> dict[Any, Effect]:
 
 _PRIMS: dict[Any, Effect] = {
     **_prims(NONE, "wrap dim unit likely subview transpose real_view imag_view instead_of_view"),
-    **_prims(NONE, "real imag select cast pack nbytes_of null"),
+    **_prims(NONE, "real imag plus select cast pack nbytes_of null"),
     **_prims(RAISE, "index slice_start slice_count reshape pydiv pyfloordiv pymod"),
     **_prims(READ, "load peek contiguous overlap_copy"),
     **_prims(READ | ALLOC, "own heap_own matmul"),
@@ -146,7 +146,7 @@ def speculable(op: Op) -> bool:
 
 _TOTAL = {
     *_named(operator, "add sub mul neg pos not_ lt le eq ne gt ge iadd isub imul"),
-    *_named(prims, "wrap dim unit likely transpose real_view imag_view real imag select"),
+    *_named(prims, "wrap dim unit likely transpose real_view imag_view real imag plus select"),
     *_named(prims, "slice_start slice_count"),
 }
 """Never raises on numbers, whatever they are."""

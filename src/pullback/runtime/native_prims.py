@@ -162,6 +162,19 @@ native(p.real)(_part(0))
 native(p.imag)(_part(1))
 
 
+@native(p.plus)
+def _plus(n: int) -> Any:
+    def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
+        if isinstance(sig.return_type, types.Float):
+            return b.fadd(*args, flags=["reassoc"])
+        return cx.get_function(operator.add, sig)(b, args)
+
+    def typer(context: Any, s: Any, x: Any) -> Any:
+        return signature(plain(s), plain(s), plain(s)) if plain(s) == plain(x) else None
+
+    return typer, codegen
+
+
 def _division(op: Any) -> Any:
     """Numba's own operation of two numbers, after a check that the second is not zero."""
 

@@ -55,6 +55,7 @@ __all__ = [
     "own",
     "pack",
     "peek",
+    "plus",
     "poke",
     "product",
     "pydiv",
@@ -307,6 +308,12 @@ def pymod(a: Any, b: Any) -> Any:
 
 def _python(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic) else x
+
+
+def plus(s: Any, x: Any) -> Any:
+    """``s + x`` in a sum whose order is free, as NumPy's is: terms may be added up in several
+    places at once. Both are of one type, float or complex."""
+    return s + x
 
 
 def select(c: Any, a: Any, b: Any) -> Any:

@@ -150,6 +150,7 @@ PRIM_TYPES: dict[Any, Callable[[Args], Any]] = {
     prims.instead_of_view: lambda a: AVal(a[0].type),
     prims.real: _part,
     prims.imag: _part,
+    prims.plus: lambda a: AVal(a[0].type),
     prims.pydiv: _division,
     prims.pyfloordiv: _floor_division,
     prims.pymod: _floor_division,

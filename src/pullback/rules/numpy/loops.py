@@ -19,7 +19,7 @@ from ..source import Writer, function
 
 MISMATCH = '"operands could not be broadcast together"'
 NAMES = ("empty", "zeros", "dim", "load", "store", "index", "select", "cast", "real", "imag")
-NAMES += ("overlap_copy", "unit", "likely")
+NAMES += ("overlap_copy", "unit", "likely", "plus")
 SCOPE = {name: getattr(prims, name) for name in NAMES}
 
 
