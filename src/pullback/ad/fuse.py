@@ -104,13 +104,19 @@ class Candidate:
 
     # -- what stands between -------------------------------------------------------------------
     def _line_moves(self) -> bool:
-        """Whether what stands between the loops can be done before both, and the second needs no
-        final value of the first."""
+        """Whether what stands between the loops can be done before both, or after if it needs a
+        final value of the first; the second may need none."""
         late: set[Value] = {v for v, b in self.s.home.items() if b in self.first.loop.blocks}
+        self.after: set[Op] = set()
         for block in self.between:
             late.update(block.params)
             for op in block.ops:
-                if not _movable(op) or any(x in late for x in op.args):
+                if any(x in late for x in op.args):
+                    if not effects.pure(op):
+                        return False
+                    late.add(op.result)
+                    self.after.add(op)
+                elif not _movable(op):
                     return False
         if any(x in late for x in _only_edge(self.between[-1]).args):
             return False
@@ -169,8 +175,8 @@ class Candidate:
         head, gone = ir.blocks[a.header], ir.blocks[b.header]
         before = ir.blocks[self.s.preheader(a.loop)]
         for block in self.between:
-            before.ops += block.ops
-            block.ops = []
+            before.ops += [op for op in block.ops if op not in self.after]
+            block.ops = [op for op in block.ops if op in self.after]
         into = self.between[-1].term.edges[0]
         position = gone.params.index(b.var)
         extra = [k for k in range(len(gone.params)) if k != position]

@@ -33,6 +33,7 @@ from .roots import Roots
 
 TAPE_OPS = (prims.record, prims.unrecord)
 MADE = effects.Effect.ALLOC
+MEMORY = effects.Effect.READ | effects.Effect.WRITE
 
 
 def one_sweep(ir: IR) -> bool:
@@ -106,7 +107,7 @@ class Sweep:
 
     def _sums_alone(self) -> bool:
         """Whether all else that the reverse carries along is added to, and not looked at."""
-        uses, c = use_counts(self.ir), self.back.c
+        self.uses, c = use_counts(self.ir), self.back.c
         inside = [op for op in self.back.ops]
         again = self.ir.blocks[c.latch].edges[0].args
         for p, x in zip(self.back.header.params, again):
@@ -116,7 +117,7 @@ class Sweep:
             alone = sum(p in o.args for o in inside) == 1 and p not in again
             if op is None or not op.is_call(operator.add) or p not in op.args[1:]:
                 return False
-            if not alone or op.args[1] is op.args[2] or uses[op.result] != 1:
+            if not alone or op.args[1] is op.args[2] or self.uses[op.result] != 1:
                 return False
             self.sums[p] = op
         return True
@@ -242,11 +243,18 @@ class Sweep:
                 touched = frozenset().union(*(self.roots[x] for x in arrays))
                 if does & effects.Effect.OTHER:
                     return False
-                if does & (effects.Effect.READ | effects.Effect.WRITE) and touched & self.written:
+                met = touched & self.written if does & MEMORY else frozenset()
+                if met and not self._added(block, met):
                     return False
-                if does & effects.Effect.WRITE and touched & self.read:
+                if does & effects.Effect.WRITE and touched & (self.read - self.written):
                     return False
         return True
+
+    def _added(self, block: Block, shared: frozenset[Value]) -> bool:
+        """Whether the block only adds to these, as the reverse does: sums in another order."""
+        return all(
+            only_adds(ops, self.roots, shared, self.uses) for ops in (block.ops, self.back.ops)
+        )
 
     def _between(self) -> Iterator[Block]:
         mine = self.there.c.loop.blocks | self.back.c.loop.blocks
@@ -324,3 +332,35 @@ class Sweep:
         for op in self.sums.values():
             if isinstance(op.result.type, types.Float):
                 op.args = (Const(prims.plus), *op.args[1:])
+
+
+def only_adds(
+    ops: list[Op], roots: Roots, shared: frozenset[Value], uses: dict[Value, int]
+) -> bool:
+    """Whether the operations of a block meet the roots in ``x[i] += v`` alone."""
+    defined = {op.result: op for op in ops}
+    loads = set()
+    for op in ops:
+        if op.is_call(prims.store) and roots[op.args[1]] & shared:
+            add = defined.get(op.args[2])  # type: ignore[arg-type]
+            if add is None or not add.is_call(operator.add) or uses[add.result] != 1:
+                return False
+            old = [
+                load
+                for x in add.args[1:]
+                if (load := defined.get(x)) is not None  # type: ignore[arg-type]
+                and load.is_call(prims.load)
+                and load.args[1:] == (op.args[1], *op.args[3:])
+                and uses[load.result] == 1
+            ]
+            if len(old) != 1:
+                return False
+            loads.add(old[0])
+        elif op.is_call(prims.load):
+            continue
+        elif not op.is_call(prims.store) and op.kind == CALL:
+            arrays = [x for x in op.args if is_array(type_of(x))]
+            if any(roots[x] & shared for x in arrays) and not op.is_call(prims.dim):
+                return False
+    met = {op for op in ops if op.is_call(prims.load) and roots[op.args[1]] & shared}
+    return met <= loads
