@@ -216,6 +216,32 @@ def test_what_is_assumed_decides_what_counts() -> None:
     agree(branching, values(1), values(3), values(2))
 
 
+def written_and_returned(x, y):
+    x *= y
+    return x * y, (x + y).sum()
+
+
+@pytest.mark.parametrize("options", [{"run": "python"}, {}])
+def test_pullbacks_of_shapes_that_agree_and_that_do_not(options: Any) -> None:
+    for shapes in [((3, 4), (3, 4)), ((3, 4), (1, 4)), ((1, 4), (1, 4)), ((3, 4), (3, 1))]:
+        x, y = (values(*s) for s in shapes)
+        given = x.copy()
+        (product, total), back = pb.vjp(written_and_returned, given, y, options=options)
+        np.testing.assert_allclose(given, x * y)
+        np.testing.assert_allclose(product, x * y * y)
+        np.testing.assert_allclose(total, (x * y + y).sum())
+        given[...] = 0.0
+        for _ in range(2):
+            dx, dy = back((np.ones((3, 4))[: shapes[0][0]], 2.0))
+            np.testing.assert_allclose(dx, (y * y + 2.0 * y) * np.ones_like(x))
+            wanted = 2.0 * x * y + 2.0 * (x + 1.0)
+            if shapes[1] != shapes[0]:
+                wanted = wanted.sum(axis=shapes[1].index(1), keepdims=True)
+            np.testing.assert_allclose(dy, wanted)
+    with pytest.raises(ValueError, match="broadcast"):
+        pb.vjp(written_and_returned, values(3, 4), values(3, 3), options=options)
+
+
 # -- programs as they are written ------------------------------------------------------------------
 def network(w1, b1, w2, b2, x, labels):
     hidden = np.tanh(x @ w1 + b1)
