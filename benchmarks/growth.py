@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import arrays
 import kernels
 import numpy as np
 import timing
@@ -34,12 +33,16 @@ def _conductivities(steps: int) -> tuple[Any, ...]:
     return 0.2 + 0.01 * np.abs(kernels._random(100)), kernels._random(100), steps
 
 
+def _bodies(steps: int) -> tuple[Any, ...]:
+    return *(kernels._random(16, 3) for _ in "qv"), np.abs(kernels._random(16)), steps
+
+
 SERIES = [
     Series("heat, 100 conductivities", "steps", kernels.heat_conductivity, _conductivities, 10),
     Series(
         "Newton", "elements", kernels.newton, lambda n: (0.5 + np.abs(kernels._random(n)),), 100
     ),
-    Series("Black-Scholes", "options", arrays.black_scholes, arrays.options, 100, (0, 1, 2, 3)),
+    Series("N-body, 16 bodies", "steps", kernels.bodies, _bodies, 10),
 ]
 
 

@@ -221,7 +221,7 @@ KERNELS = [
     Kernel("Cholesky 200, updates innermost", cholesky_updates, lambda: (_positive(200),), 4.0),
     Kernel("Newton, 1e5 elements", newton, lambda: (0.5 + np.abs(_random(100_000)),), 2.5),
     Kernel(
-        "200 bodies, 100 steps",
+        "N-body, 200 bodies, 100 steps",
         bodies,
         lambda: (_random(200, 3), _random(200, 3), np.abs(_random(200)), 100),
         4.0,

@@ -10,7 +10,6 @@ warm, one thread. A gradient that does not agree with that of another tool is an
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import platform
 import sys
 from argparse import ArgumentParser
@@ -149,8 +148,12 @@ turns, everything compiled, one thread on one core.
 
 def write(path: Path, tables: Sequence[Table], found: Sequence[Timing], others: Sequence[Any],
           missing: Sequence[str]) -> None:  # fmt: skip
-    versions = [f"{n} {importlib.metadata.version(n)}" for n in ("pullback", "numba", "numpy")]
-    versions += [f"Python {platform.python_version()}", *(tool.version for tool in others)]
+    versions = [f"pullback {pb.__version__}", f"numba {numba.__version__}"]
+    versions += [
+        f"numpy {np.__version__}",
+        f"Python {platform.python_version()}",
+        *(tool.version for tool in others),
+    ]
     head = f"{timing.machine()}. {datetime.date.today()}. {', '.join(versions)}.\n"
     gaps = [f"- {t.kernel.name}, {n}: {why}" for t in found for n, why in t.why.items()]
     parts = ["# Benchmarks\n", "Made by `make bench`. " + head, NOTES, *map(markdown, tables)]
@@ -181,7 +184,8 @@ def bars(groups: Sequence[tuple[str, Sequence[Timing]]], others: Sequence[Any], 
         view.set_yticks(range(len(found)), [t.kernel.name for t in found])
         view.invert_yaxis()
         view.grid(axis="y", visible=False)
-    axes[groups[-1][0]].legend(loc="upper center", bbox_to_anchor=(0.4, -0.09), ncols=len(names))
+    handles, labels = view.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(names))
     report.save(figure, path)
 
 
