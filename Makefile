@@ -3,7 +3,7 @@
 #   make demo       calibrate a predator-prey model to real counts; figure in out/
 #   make test       lint, types and the test suite
 #   make test-all   the suite on Python 3.11, 3.12 and 3.13
-#   make bench      timings, side by side with other tools
+#   make bench      timings, side by side with other tools; results in benchmarks/
 
 BIN  := .venv/bin
 EXTRAS := plot,test
@@ -25,7 +25,7 @@ test-all: test-3.11 test-3.12 test-3.13
 test-%: .venv-%/.installed
 	.venv-$*/bin/pytest
 
-bench: .venv/.installed
+bench: .venv/.bench
 	$(BIN)/python benchmarks/run.py
 
 format: .venv/.installed
@@ -39,6 +39,11 @@ clean:
 .venv/.installed: pyproject.toml
 	test -x .venv/bin/python || "$$(scripts/python.sh 3.11 3.12 3.13)" -m venv .venv
 	.venv/bin/python -m pip install --quiet --editable '.[$(EXTRAS)]'
+	touch $@
+
+.venv/.bench: .venv/.installed
+	.venv/bin/python -m pip install --quiet --editable '.[bench]' || \
+		echo "Without the other tools: they are not to be had here."
 	touch $@
 
 .venv-%/.installed: pyproject.toml

@@ -1,8 +1,8 @@
 """The kernels that are timed: ordinary functions, and what to call them with.
 
-Each is differentiated with respect to its first argument, which it copies before it writes to it.
-``target`` is the ratio of value-and-gradient to the function under plain ``@njit`` that we mean to
-reach.
+Each is differentiated with respect to its first argument, if nothing else is said, which it copies
+before it writes to it. ``target`` is the ratio of value-and-gradient to the function under plain
+``@njit`` that we mean to reach.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Kernel:
-    """A scalar function of ``arguments()``, differentiated with respect to the first."""
+    """A scalar function of ``arguments()``, differentiated with respect to those of ``argnums``."""
 
     name: str
     f: Callable[..., float]
     arguments: Callable[[], tuple[Any, ...]]
     target: float | None = None
+    argnums: int | tuple[int, ...] = 0
 
 
 def seidel(a, sweeps):
@@ -220,7 +221,7 @@ KERNELS = [
     Kernel("Cholesky 200, updates innermost", cholesky_updates, lambda: (_positive(200),), 4.0),
     Kernel("Newton, 1e5 elements", newton, lambda: (0.5 + np.abs(_random(100_000)),), 2.5),
     Kernel(
-        "200 bodies, 100 steps",
+        "N-body, 200 bodies, 100 steps",
         bodies,
         lambda: (_random(200, 3), _random(200, 3), np.abs(_random(200)), 100),
         4.0,

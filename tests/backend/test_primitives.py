@@ -224,6 +224,26 @@ def test_products(layout, dtype):
 
 
 @layouts
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_products_where_they_are_wanted(layout, dtype):
+    for left, right in [((3, 4), (4, 2)), ((3, 4), (4,)), ((4,), (4, 2)), ((3, 0), (0, 2))]:
+        a, b = LAYOUTS[layout](left, dtype), LAYOUTS[layout](right, dtype)
+        out = numbers((a @ b).shape, dtype)
+        before = out.copy()
+        one_call(prims.add_product, out, a, b)
+        same(out, before + a @ b, 1e-12)
+        one_call(prims.product, out, a, b)
+        same(out, a @ b, 1e-12)
+
+
+def test_sums_and_lengths():
+    for s, x in ((1.5, 2.25), (np.float32(1.5), np.float32(2.0)), (1j, 2.0 + 0j)):
+        assert one_call(prims.plus, s, x) == s + x
+    assert one_call(prims.unit, 3) is False and one_call(prims.unit, 1) is False
+    assert one_call(prims.likely, True) is True and one_call(prims.likely, False) is False
+
+
+@layouts
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.complex64])
 @pytest.mark.parametrize("n", [0, 1, 4])
 def test_linear_algebra(layout, dtype, n):
@@ -266,6 +286,8 @@ FAILURES = [
     (prims.pymod, 1, 0),
     (prims.matmul, np.zeros((2, 3)), np.zeros((2, 3))),
     (prims.matmul, np.zeros(2), np.zeros(3)),
+    (prims.product, np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3))),
+    (prims.add_product, np.zeros(2), np.zeros((2, 3)), np.zeros(2)),
     (prims.solve, np.zeros((2, 3)), np.zeros(2)),
     (prims.solve, np.zeros((2, 2)), np.zeros(3)),
     (prims.solve, np.ones((2, 2)), np.ones(2)),

@@ -262,3 +262,75 @@ def test_lengths_are_those_of_numpy(make, axis, expected):
     at.ret(program(at, *args))
     _, _, after = folded(program, ARRAY, I)
     assert run(before, np.zeros((3, 4)), 2) == run(after, np.zeros((3, 4)), 2)
+
+
+# -- lengths and conditions ------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "f, operands, result",
+    [
+        (operator.and_, (X, True), X),
+        (operator.and_, (X, False), Const(False)),
+        (operator.or_, (False, X), X),
+        (operator.or_, (X, True), Const(True)),
+        (operator.and_, (X, X), X),
+    ],
+)
+def test_conditions(f, operands, result):
+    found, (c,), _ = folded(call(f, *operands, type=B), B)
+    assert found == (c if result is X else result)
+    number, _, ir = folded(call(f, *operands, type=I), I)  # bits of integers are another matter
+    assert isinstance(number, Value) and (operands == (X, X) or len(list(ir.ops())) == 1)
+
+
+def test_what_is_known_to_be_one():
+    assert folded(call(prims.unit, Const(1), type=B))[0] == Const(True)
+    assert folded(call(prims.unit, Const(3), type=B))[0] == Const(False)
+    assert isinstance(folded(call(prims.unit, X, type=B), I)[0], Value)
+    assert folded(call(prims.likely, Const(True), type=B))[0] == Const(True)
+
+
+def test_a_choice_between_equals():
+    def length(at, n, m):
+        one = at.call(operator.eq, n, 1, type=B)
+        return at.call(prims.select, one, 1, n, type=I)
+
+    result, (n, _), _ = folded(length, I, I)
+    assert result is n
+    result, _, ir = folded(
+        lambda at, n, m: at.call(
+            prims.select, at.call(operator.eq, n, 1, type=B), m, n, type=I
+        ), I, I,
+    )  # fmt: skip
+    assert ir[result].is_call(prims.select)
+
+
+@pytest.mark.parametrize("start", [None, 0, 1, 3, -1, -3])
+@pytest.mark.parametrize("stop", [None, -1, -3, 0, 2])
+@pytest.mark.parametrize("step", [None, 1, 2, -1])
+def test_slices_are_as_long_as_before(start, stop, step):
+    def count(at, x):
+        n = at.call(prims.dim, x, 0, type=I)
+        return at.call(prims.slice_count, start, stop, step, n, type=I)
+
+    def first(at, x):
+        return at.call(prims.slice_start, start, step, at.call(prims.dim, x, 0, type=I), type=I)
+
+    for n in range(6):
+        x = np.zeros((n, 2))
+        for make, plain in ((count, prims.slice_count), (first, prims.slice_start)):
+            _, _, ir = folded(make, ARRAY)
+            operands = (start, stop, step) if make is count else (start, step)
+            assert run(ir, x) == plain(*operands, n)
+
+
+def test_neighbours_are_seen_to_be_as_long():
+    def lengths(at, x):
+        n = at.call(prims.dim, x, 0, type=I)
+        inner = at.call(prims.slice_count, 1, -1, 1, n, type=I)
+        right = at.call(prims.slice_count, 2, None, 1, n, type=I)
+        left = at.call(prims.slice_count, None, -2, 1, n, type=I)
+        return at.call(prims.pack, inner, right, left, type=None)
+
+    result, _, ir = folded(lengths, ARRAY)
+    operands = {tuple(ir[x].args[1:]) for x in ir[result].args[1:]}
+    assert len(operands) == 1

@@ -200,8 +200,9 @@ What differs from NumPy:
 - `split`, `meshgrid` and their like give tuples instead of lists.
 - A full contraction by `tensordot`, and `where` of three numbers, is a number instead of an array
   without axes.
-- `partition` sorts. Sums are added one after the other (single precision in double precision), so
-  that their last digits differ from NumPy's pairwise sums.
+- `partition` sorts. Sums are added up in an order of their own (single precision in double
+  precision), so that their last digits differ from those of NumPy's pairwise sums.
+- Of `scipy.special` there are `erf`, `erfc`, `expit`, `gammaln` and `ndtr`, of numbers and arrays.
 - `squeeze` needs `axis`; matrix norms by singular values, decompositions other than Cholesky's and
   eigenvalues are computed, and have no derivative.
 - Only the lower triangle counts in the derivative of `cholesky`: only that is read.

@@ -18,6 +18,8 @@ from ..rules import registry
 from ..typing_ import Flat, reflat
 from .adjoint import check_leaves
 from .apart import set_apart
+from .assume import assume, settle_units
+from .blas import products_in_place
 from .build import Built, build
 from .calls import is_outlined
 from .copies import drop_marks
@@ -26,6 +28,9 @@ from .fuse import fuse
 from .gather import gather
 from .kinds import is_array
 from .overlap import decide_copies
+from .sweep import one_sweep
+from .temporaries import hoist_temporaries
+from .views import look_through
 
 _lock = threading.RLock()
 
@@ -81,11 +86,14 @@ def gradient(
     wanted: Sequence[bool] | None = None,
     *,
     split: bool = False,
+    assuming: bool = False,
     options: Options = DEFAULT,
 ) -> Kernel:
-    """Reverse mode by the entry parameters where ``active``, of the results where ``wanted``."""
-    key = ("gradient", tuple(active), None if wanted is None else tuple(wanted), split, options)
-    return _cached(flat, key, lambda: _gradient(flat, active, wanted, split, options))
+    """Reverse mode by the entry parameters where ``active``, of the results where ``wanted``.
+    ``assuming``: it may raise `Unlikely` at once, see `assume`."""
+    chosen = None if wanted is None else tuple(wanted)
+    key = ("gradient", tuple(active), chosen, split, assuming, options)
+    return _cached(flat, key, lambda: _gradient(flat, active, wanted, split, assuming, options))
 
 
 def pushforward(flat: Flat, active: Sequence[bool], options: Options = DEFAULT) -> Kernel:
@@ -115,9 +123,16 @@ def _primal(flat: Flat, options: Options) -> Kernel:
 
 
 def _gradient(
-    flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, split: bool, options: Options
+    flat: Flat,
+    active: Sequence[bool],
+    wanted: Sequence[bool] | None,
+    split: bool,
+    assuming: bool,
+    options: Options,
 ) -> Kernel:
-    built = build(source(flat, options), active, wanted, split=split, policy=options.policy)
+    built = build(
+        source(flat, options, assuming=assuming), active, wanted, split=split, policy=options.policy
+    )
     fast = options.plan == "full"
     first = polished(built.forward, forward=split) if fast else clean(built.forward)
     parts = {"forward" if split else "combined": first}
@@ -149,25 +164,42 @@ def _hvp(
     return Kernel(flat, call, 2, built=built, push=push, parts={"combined": combined, "hvp": ir})
 
 
-def source(flat: Flat, options: Options) -> IR:
+def source(flat: Flat, options: Options, *, assuming: bool = False) -> IR:
     """The function to differentiate."""
-    return flat.ir if options.plan == "unoptimised" else prepared(flat)
+    return flat.ir if options.plan == "unoptimised" else prepared(flat, assuming=assuming)
 
 
-def prepared(flat: Flat, *, inner: bool = False) -> IR:
+def assumes(flat: Flat, options: Options) -> bool:
+    """Whether the gradient has faster code for shapes that agree."""
+    if options.plan != "full":
+        return False
+    return prepared(flat, assuming=True) is not flat.__dict__["prepared"].get(False)
+
+
+def prepared(flat: Flat, *, inner: bool = False, assuming: bool = False) -> IR:
     """The function optimised: what is differentiated. Derivatives of optimised code are better.
-    The arguments of an ``inner`` function, one that is called by others, may overlap."""
-    if "prepared" not in flat.__dict__:
+    The arguments of an ``inner`` function, one that is called by others, may overlap.
+    ``assuming``: as `assume` does; the function itself if there is nothing to assume."""
+    kept = flat.__dict__.setdefault("prepared", {})
+    if assuming not in kept:
         ir = flat.ir.copy()
         apart = not inner or sum(is_array(a.type) for a in ir.args) < 2
         check_leaves(ir)
         optimize(ir)
+        if settle_units(ir):
+            optimize(ir)
+        assumed = assuming and assume(ir)
         decide_copies(ir, apart=apart)
+        look_through(ir)
         if apart:
             fuse(ir)
+        optimize(ir)
+        if hoist_temporaries(ir):
             optimize(ir)
-        flat.__dict__["prepared"] = ir
-    return flat.__dict__["prepared"]
+        kept[assuming] = ir
+        if assuming and not assumed:
+            kept[False] = ir
+    return kept[assuming]
 
 
 def clean(ir: IR) -> IR:
@@ -181,7 +213,11 @@ def clean(ir: IR) -> IR:
 def polished(ir: IR, *, forward: bool = False) -> IR:
     """Clean, and with its loops in the form that runs fast. The ``forward`` half of a split pair
     keeps its sums in their order, as the one of a combined function does."""
+    ir = ir.copy()
+    products_in_place(ir)
     flat = clean(ir)
+    if not forward and one_sweep(flat):
+        optimize(flat)
     if not forward and gather(flat):
         optimize(flat)
     if set_apart(flat, forward=forward):

@@ -9,31 +9,40 @@ Differentiating what is left is the better part of differentiating array code fa
 
 from __future__ import annotations
 
-from ..ir.core import CALL, IR, Block, Branch, Edge, Jump, Op, Operand, Value
+from ..ir.core import CALL, IR, Block, Branch, Edge, Jump, Op, Value
 from ..ir.loops import CountedLoop, Loop, counted
 from ..passes import effects
 from ..passes.dce import dce
+from ..passes.manager import optimize
 from ..passes.simplify_cfg import simplify_cfg
 from ..runtime import prims
 from .dependence import Dependence
+from .forwarding import drop_dead_arrays, forward_single_stores, forward_stores
+from .once import run_once
 from .roots import Roots
 from .structure import Structure, normalise
 
-LIMIT = 24  # operations that touch memory, in both bodies together
+LIMIT = 64  # operations that touch memory, in both bodies together
 
 
 def fuse(ir: IR) -> None:
     """Fuse loops, forward stores, drop dead arrays, until nothing changes."""
+    if run_once(ir):
+        optimize(ir)
+    while _fuse_all(ir):
+        forward_single_stores(ir)
+        drop_dead_arrays(ir)
+        dce(ir)
+    simplify_cfg(ir)
+
+
+def _fuse_all(ir: IR) -> bool:
     changed = False
     while _fuse_once(ir):
         changed = True
         simplify_cfg(ir)
         forward_stores(ir)
-    if changed:
-        forward_stores(ir)
-        drop_dead_arrays(ir)
-        dce(ir)
-    simplify_cfg(ir)
+    return changed
 
 
 def _fuse_once(ir: IR) -> bool:
@@ -95,13 +104,19 @@ class Candidate:
 
     # -- what stands between -------------------------------------------------------------------
     def _line_moves(self) -> bool:
-        """Whether what stands between the loops can be done before both, and the second needs no
-        final value of the first."""
+        """Whether what stands between the loops can be done before both, or after if it needs a
+        final value of the first; the second may need none."""
         late: set[Value] = {v for v, b in self.s.home.items() if b in self.first.loop.blocks}
+        self.after: set[Op] = set()
         for block in self.between:
             late.update(block.params)
             for op in block.ops:
-                if not _movable(op) or any(x in late for x in op.args):
+                if any(x in late for x in op.args):
+                    if not effects.pure(op):
+                        return False
+                    late.add(op.result)
+                    self.after.add(op)
+                elif not _movable(op):
                     return False
         if any(x in late for x in _only_edge(self.between[-1]).args):
             return False
@@ -160,8 +175,8 @@ class Candidate:
         head, gone = ir.blocks[a.header], ir.blocks[b.header]
         before = ir.blocks[self.s.preheader(a.loop)]
         for block in self.between:
-            before.ops += block.ops
-            block.ops = []
+            before.ops += [op for op in block.ops if op not in self.after]
+            block.ops = [op for op in block.ops if op in self.after]
         into = self.between[-1].term.edges[0]
         position = gone.params.index(b.var)
         extra = [k for k in range(len(gone.params)) if k != position]
@@ -192,60 +207,3 @@ def _movable(op: Op) -> bool:
 def _only_edge(block: Block) -> Edge:
     (edge,) = block.edges
     return edge
-
-
-# -- scalars instead of arrays ---------------------------------------------------------------------
-def forward_stores(ir: IR) -> None:
-    """Within a block, a load of what was just stored is the stored value."""
-    roots = Roots(ir)
-    gone: dict[Value, Operand] = {}
-    for block in ir:
-        known: dict[tuple[Operand, ...], Operand] = {}
-        kept = []
-        for op in block.ops:
-            if op.is_call(prims.load):
-                found = known.get(_place(op, gone))
-                if found is not None:
-                    gone[op.result] = found
-                    continue
-            elif op.is_call(prims.store):
-                written = roots[op.args[1]]
-                known = {k: v for k, v in known.items() if not roots[k[0]] & written}
-                v, x = op.args[2], op.args[1]
-                if isinstance(v, Value) and isinstance(x, Value) and v.type == x.type.dtype:
-                    known[_place(op, gone)] = v
-            elif op.kind != CALL or effects.effects(op) & effects.Effect.WRITE:
-                known = {}
-            kept.append(op)
-        block.ops = kept
-    ir.substitute(gone)
-
-
-def _place(op: Op, gone: dict[Value, Operand]) -> tuple[Operand, ...]:
-    def now(x: Operand) -> Operand:
-        while isinstance(x, Value) and x in gone:
-            x = gone[x]
-        return x
-
-    indices = op.args[2:] if op.is_call(prims.load) else op.args[3:]
-    return tuple(now(x) for x in (op.args[1], *indices))
-
-
-def drop_dead_arrays(ir: IR) -> None:
-    """Remove arrays that are only stored to, with the stores."""
-    made = {op.result for op in ir.ops() if op.callee in (prims.empty, prims.zeros)}
-    used: set[Operand] = set()
-    for block in ir:
-        for op in block.ops:
-            stored = op.is_call(prims.store)
-            used.update(a for k, a in enumerate(op.args) if not (stored and k == 1))
-        used.update(block.term.operands)
-        for edge in block.edges:
-            used.update(edge.args)
-    dead = made - used
-    for block in ir:
-        block.ops = [
-            op
-            for op in block.ops
-            if op.result not in dead and not (op.is_call(prims.store) and op.args[1] in dead)
-        ]

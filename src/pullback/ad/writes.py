@@ -17,7 +17,7 @@ from .calls import is_outlined
 from .kinds import is_array
 from .roots import Root, Roots
 
-IN_PLACE = (prims.store, prims.assign, prims.accumulate)
+IN_PLACE = (prims.store, prims.assign, prims.accumulate, prims.product, prims.add_product)
 Params = dict[Specialised, frozenset[int]]
 
 

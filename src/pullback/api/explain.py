@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..ad.assume import Unlikely
 from ..ad.build import Built, build
-from ..ad.compile import Options, clean, polished, prepared
+from ..ad.compile import Kernel, Options, clean, polished, prepared
 from ..ad.plan import Plan, Source
 from ..ad.records import width
 from ..errors import TypeInstability
@@ -129,9 +130,10 @@ def _stages(made: Explanation, plan: SplitPlan, function: Any, options: Options)
     """Run every stage of compiling the combined function, timed."""
     clock = _Clock(made.seconds)
     flattened = clock("lift and types", lambda: flat(function, plan.prepared.trees))
-    ir = clock("optimise", lambda: prepared(flattened))
+    full = options.plan == "full"
+    ir = clock("optimise", lambda: prepared(flattened, assuming=full))
     built = clock("differentiate", lambda: build(ir, plan.aim.active, policy=options.policy))
-    tidy = polished if options.plan == "full" else clean
+    tidy = polished if full else clean
     last = clock("optimise", lambda: tidy(built.forward))
     if options.run == "native":
         from ..backend.native import compile_native
@@ -202,9 +204,18 @@ def _measure(made: Explanation, plan: SplitPlan, leaves: tuple[Any, ...]) -> Non
     """The tape that a gradient at these arguments fills."""
     from ..ad import compile as kernels
 
-    if plan.options.run != "native":
+    flat, options = plan.prepared.flat, plan.options
+    if options.run != "native":
         return
-    kernel = kernels.gradient(plan.prepared.flat, plan.aim.active, options=plan.options)
+    for assuming in (True, False) if kernels.assumes(flat, options) else (False,):
+        kernel = kernels.gradient(flat, plan.aim.active, assuming=assuming, options=options)
+        try:
+            return _run(made, plan, kernel, leaves)
+        except Unlikely:
+            continue
+
+
+def _run(made: Explanation, plan: SplitPlan, kernel: Kernel, leaves: tuple[Any, ...]) -> None:
     built = kernel.built
     assert built is not None
     used = [x.copy("K") if i in plan.prepared.arrays else x for i, x in enumerate(leaves)]
@@ -217,6 +228,10 @@ def _measure(made: Explanation, plan: SplitPlan, leaves: tuple[Any, ...]) -> Non
     try:
         kernel.call.run(memory, *used, *shadows, *seeds)  # type: ignore[attr-defined]
         made.tape_bytes = memory.tape_bytes
+        if not any(op.is_call(prims.poke) for op in kernel.parts["combined"].ops()):
+            made.tape = ""  # all that there was is used at once
+            for line in (*made.lines.values(), made.inside):
+                line.stored.clear()
     finally:
         give_back(memory)
 

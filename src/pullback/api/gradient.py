@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ..ad import compile as kernels
+from ..ad.assume import Unlikely
 from ..ad.compile import Options
 from .aim import Aim, scalar_output
 from .arguments import Argnums, Target
@@ -110,11 +112,42 @@ class ValueAndGradient(Gradient):
 
 # -- running ---------------------------------------------------------------------------------------
 class GradientPlan(Plan):
-    """Calls the combined kernel: ``(*args, *shadows, *seeds) -> (*results, *cotangents)``."""
+    """Calls the combined kernel: ``(*args, *shadows, *seeds) -> (*results, *cotangents)``.
+
+    Where there is faster code for arguments whose shapes agree, that is called; code for all
+    shapes is made when the first come that do not."""
 
     def __init__(self, op: Gradient, prepared: Prepared, aim: Aim, wanted: list[bool]) -> None:
         super().__init__(prepared)
-        kernel = kernels.gradient(prepared.flat, aim.active, wanted, options=op.resolved)
+        self.make = partial(self.compiled, op, prepared, aim, wanted)
+        assuming = kernels.assumes(prepared.flat, op.resolved)
+        self.wrapper, self.returned = self.make(assuming=assuming)
+        run = self.wrapper.function(self.returned)
+        self.run = self.otherwise_general(run) if assuming else run  # type: ignore[method-assign]
+
+    def otherwise_general(self, fast: Callable[..., Any]) -> Callable[..., Any]:
+        def run(leaves: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
+            try:
+                return fast(leaves, values)
+            except Unlikely:
+                return self.general(leaves, values)
+
+        return run
+
+    @cached_property
+    def general(self) -> Callable[..., Any]:
+        """For all shapes."""
+        w, returned = self.make(assuming=False)
+        return w.function(returned)
+
+    @staticmethod
+    def compiled(
+        op: Gradient, prepared: Prepared, aim: Aim, wanted: list[bool], *, assuming: bool
+    ) -> tuple[Wrapper, str]:
+        """The wrapper, and what it returns for the operator."""
+        kernel = kernels.gradient(
+            prepared.flat, aim.active, wanted, assuming=assuming, options=op.resolved
+        )
         built = kernel.built
         assert built is not None
         results = Results(prepared.flat.result, built.from_args)
@@ -127,8 +160,7 @@ class GradientPlan(Plan):
             returned = f"{w.gradient()}, {value}[1]"
         else:
             returned = w.gradient()
-        self.run = w.function(returned)  # type: ignore[method-assign]
-        self.wrapper, self.returned = w, returned
+        return w, returned
 
     def make_quick(self, target: Target, values: tuple[Any, ...]) -> Callable[..., Any]:
         return quick(self.wrapper, self.returned, target, values)

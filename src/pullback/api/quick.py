@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba._dispatcher import compute_fingerprint
 
+from ..ad.assume import Unlikely
 from ..backend.native import Compiled
 from ..backend.sites import raise_at
 from ..rules import registry
@@ -40,7 +41,7 @@ def run(args):
         failed = failure(memory)
     finally:
         give_back(memory)
-    raise_at(*failed)
+    return raise_(*failed)
 """
 
 _CAPTURED = """captured = capture(function)
@@ -49,6 +50,12 @@ _CAPTURED = """captured = capture(function)
     {unpack}
     if {other}:
         return MISSED"""
+
+
+def _raise(*failed: Any) -> Any:
+    if isinstance(failed[0], Unlikely):
+        return MISSED
+    raise_at(*failed)
 
 
 def quick(w: Wrapper, returned: str, target: Target, values: tuple[Any, ...]) -> Callable[..., Any]:
@@ -62,7 +69,7 @@ def quick(w: Wrapper, returned: str, target: Target, values: tuple[Any, ...]) ->
         "MISSED": MISSED, "py": target.py, "function": target.function, "registry": registry,
         "fingerprint": compute_fingerprint, "capture": p.capture, "check": p.check,
         "checkout": checkout, "give_back": give_back, "entry": w.call.entry,
-        "failure": w.call.sites.failure, "raise_at": raise_at,
+        "failure": w.call.sites.failure, "raise_": _raise,
     }  # fmt: skip
     other = [
         f"py.__code__ is not {w.name(target.code)}",

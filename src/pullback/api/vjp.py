@@ -10,11 +10,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..ad import compile as kernels
+from ..ad.assume import Unlikely
 from .aim import Aim
 from .flats import Prepared
 from .inner import refuse
@@ -64,12 +66,19 @@ class VJP(Operator):
 
 
 class SplitPlan(Plan):
-    """Runs the forward half: ``(tape, *args, *shadows) -> results``."""
+    """Runs the forward half: ``(tape, *args, *shadows) -> results``.
 
-    def __init__(self, op: Operator, prepared: Prepared, aim: Aim) -> None:
+    ``assuming``: code for shapes that agree, if there is any; `general` is for all shapes."""
+
+    def __init__(
+        self, op: Operator, prepared: Prepared, aim: Aim, *, assuming: bool = True
+    ) -> None:
         super().__init__(prepared)
         options = self.options = op.resolved
-        self.kernel = kernels.gradient(prepared.flat, aim.active, split=True, options=options)
+        self.op, self.assuming = op, assuming and kernels.assumes(prepared.flat, options)
+        self.kernel = kernels.gradient(
+            prepared.flat, aim.active, split=True, assuming=self.assuming, options=options
+        )
         built = self.kernel.built
         assert built is not None
         self.built = built
@@ -84,10 +93,20 @@ class SplitPlan(Plan):
 
     def run(self, leaves: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, Pullback]:
         out, back = self.forward(leaves)
-        return self.results(out, leaves, back.private), back
+        return back.plan.results(out, leaves, back.private), back
+
+    @cached_property
+    def general(self) -> SplitPlan:
+        return SplitPlan(self.op, self.prepared, self.aim, assuming=False)
 
     def forward(self, leaves: tuple[Any, ...]) -> tuple[Sequence[Any], SplitPullback]:
         """What the forward half returns, and the pullback."""
+        try:
+            return self._forward(leaves)
+        except Unlikely:
+            return self.general.forward(leaves)
+
+    def _forward(self, leaves: tuple[Any, ...]) -> tuple[Sequence[Any], SplitPullback]:
         private = list(leaves)
         for p in self.prepared.arrays:
             private[p] = twin(leaves[p], p in self.exact)
@@ -143,12 +162,12 @@ class SplitPullback(Pullback):
         self, plan: SplitPlan, arena: Arena, private: list[Any], shadows: list[Any], out: Any
     ) -> None:
         super().__init__(plan.aim, plan.prepared, plan.results.tree, out)
-        self._plan, self._arena, self.private, self._shadows = plan, arena, private, shadows
+        self.plan, self._arena, self.private, self._shadows = plan, arena, private, shadows
         self._lock = threading.Lock()
         self._kept: Any = None  # the state after the forward half, once it has been used
 
     def pull(self, bars: list[Any]) -> list[Any]:
-        plan = self._plan
+        plan = self.plan
         seeds = [bars[k] for k in plan.built.seeded]
         with self._lock:
             self._rewind()
@@ -160,7 +179,7 @@ class SplitPullback(Pullback):
 
     def _rewind(self) -> None:
         """Make everything what it was after the forward half."""
-        written = [self.private[i] for i in self._plan.written]
+        written = [self.private[i] for i in self.plan.written]
         if self._kept is None:
             self._kept = self._arena.memory.snapshot(), [x.copy("K") for x in written]
             return
@@ -172,7 +191,7 @@ class SplitPullback(Pullback):
             s.fill(0)
 
     def _arrays(self) -> list[np.ndarray]:
-        return [self.private[i] for i in self._plan.built.arrays]
+        return [self.private[i] for i in self.plan.built.arrays]
 
     @property
     def nbytes(self) -> int:

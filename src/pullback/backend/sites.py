@@ -102,7 +102,10 @@ def decode(operand_types: Sequence[Any], words: Sequence[int]) -> list[Any]:
 
 
 def raise_at(exc: BaseException, loc: Loc) -> NoReturn:
-    """Raise ``exc`` with a frame of the user's file, line and function as the innermost."""
+    """Raise ``exc`` with a frame of the user's file, line and function as the innermost, unless it
+    is for ourselves (``ours``)."""
+    if getattr(exc, "ours", False):
+        raise exc
     code = compile("raise exc", loc.file, "exec")
     code = code.replace(
         co_name=loc.function,

@@ -31,6 +31,7 @@ from ..ir.core import (
     Operand,
     Value,
 )
+from ..rules import registry
 from ..runtime import prims
 from .scalars import is_a, is_number
 
@@ -72,14 +73,15 @@ def _prims(effect: Effect, names: str) -> dict[Any, Effect]:
 
 
 _PRIMS: dict[Any, Effect] = {
-    **_prims(NONE, "wrap dim subview transpose real_view imag_view instead_of_view"),
-    **_prims(NONE, "real imag select cast pack nbytes_of null"),
+    **_prims(NONE, "wrap dim unit likely subview transpose real_view imag_view instead_of_view"),
+    **_prims(NONE, "real imag plus select cast pack nbytes_of null"),
     **_prims(RAISE, "index slice_start slice_count reshape pydiv pyfloordiv pymod"),
     **_prims(READ, "load peek contiguous overlap_copy"),
     **_prims(READ | ALLOC, "own heap_own matmul"),
     **_prims(READ | ALLOC | RAISE, "solve inv cholesky"),
     **_prims(READ | RAISE, "det slogdet logabsdet detsign"),
     **_prims(READ | WRITE, "assign accumulate"),
+    **_prims(READ | WRITE | RAISE, "product add_product"),
     **_prims(WRITE, "store poke record unrecord"),
     **_prims(ALLOC, "empty zeros same_layout_zeros heap_empty heap_zeros heap_zeros_like"),
 }
@@ -144,7 +146,8 @@ def speculable(op: Op) -> bool:
 
 _TOTAL = {
     *_named(operator, "add sub mul neg pos not_ lt le eq ne gt ge iadd isub imul"),
-    *_named(prims, "wrap dim transpose real_view imag_view real imag select"),
+    *_named(prims, "wrap dim unit likely transpose real_view imag_view real imag plus select"),
+    *_named(prims, "slice_start slice_count"),
 }
 """Never raises on numbers, whatever they are."""
 
@@ -173,7 +176,9 @@ def _numpy_scalar(x: Any) -> bool:
 def _is_scalar_function(f: Any) -> bool:
     if f in _SCALAR_FUNCTIONS or is_a(f, "ufunc"):
         return True
-    return isinstance(f, type) and _is_numpy_scalar_class(f)
+    if isinstance(f, type):
+        return _is_numpy_scalar_class(f)
+    return registry.is_pure(f)
 
 
 def _is_numpy_scalar_class(cls: type) -> bool:

@@ -34,7 +34,7 @@ def fold(ir: IR) -> bool:
         for op in block.ops:
             if found:
                 op.replace(found)
-            changed |= _reassociate(op, defs) | _look_through(op, defs)
+            changed |= _reassociate(op, defs) | _look_through(op, defs) | _trimmed(op, defs)
             new = _simplified(op, defs)
             if new is None:
                 defs[op.result] = op
@@ -52,7 +52,7 @@ def _simplified(op: Op, defs: Defs) -> Operand | None:
     if callee is None or op.kwnames or not _hashable(callee):
         return None
     args = op.args[1:]
-    if all(isinstance(x, Const) for x in args):
+    if all(isinstance(x, Const) for x in args) and callee is not prims.unit:
         return _evaluated(op, [x.value for x in args])  # type: ignore[union-attr]
     rule = _IDENTITIES.get(callee)
     return None if rule is None else rule(op, defs)
@@ -66,6 +66,7 @@ _ON_CONSTANTS = {
     *(abs, min, max, int, float, bool, complex, round),
     *(f for n, f in vars(math).items() if callable(f) and n[0] != "_"),
     *(prims.wrap, prims.index, prims.slice_start, prims.slice_count, prims.cast, prims.select),
+    prims.likely,
     *(prims.real, prims.imag, prims.pydiv, prims.pyfloordiv, prims.pymod),
 }
 
@@ -212,7 +213,58 @@ def _select(op: Op, defs: Defs) -> Operand | None:
     if isinstance(c, Const) and type_name(c) is not None:
         chosen = a if c.value else b
         return chosen if _same(op, chosen) else None
-    return a if a == b and _same(op, a) else None
+    if a == b and _same(op, a):
+        return a
+    test = defs.get(c)
+    if test is not None and test.is_call(operator.eq) and _integer(op.result) and _same(op, b):
+        return b if set(test.args[1:]) == {a, b} else None  # b if it is a, and otherwise too
+    return None
+
+
+def _logical(neutral: bool) -> Callable[[Op, Defs], Operand | None]:
+    """Of and, or: what a constant decides."""
+
+    def rule(op: Op, defs: Defs) -> Operand | None:
+        a, b = op.args[1:]
+        if type_name(op.result) != "bool":
+            return None
+        for x, y in ((a, b), (b, a)):
+            if isinstance(y, Const) and type(y.value) is bool and _same(op, x):
+                return x if y.value is neutral else y
+        return a if a is b else None
+
+    return rule
+
+
+def _unit(op: Op, defs: Defs) -> Operand | None:
+    return _as_result(op, op.args[1].value == 1) if isinstance(op.args[1], Const) else None
+
+
+def _slice_start(op: Op, defs: Defs) -> Operand | None:
+    start, step, _ = op.args[1:]
+    forward = isinstance(step, Const) and (step.value is None or step.value > 0)
+    return _as_result(op, 0) if forward and _is_none_or_zero(start) else None
+
+
+def _is_none_or_zero(x: Operand) -> bool:
+    return isinstance(x, Const) and (x.value is None or x.value == 0)
+
+
+def _slice_count(op: Op, defs: Defs) -> Operand | None:
+    """All of an axis."""
+    start, stop, step, n = op.args[1:]
+    whole = _is_none_or_zero(start) and isinstance(stop, Const) and stop.value is None
+    return n if whole and _unit_step(step) and _is_length(n, defs) and _same(op, n) else None
+
+
+def _unit_step(x: Operand) -> bool:
+    return isinstance(x, Const) and x.value in (None, 1)
+
+
+def _is_length(n: Operand, defs: Defs) -> bool:
+    """Whether ``n`` cannot be negative, being the length of an axis."""
+    op = defs.get(n)
+    return op is not None and op.is_call(prims.dim, prims.slice_count)
 
 
 def _pair(op: Op, defs: Defs) -> Operand | None:
@@ -249,6 +301,11 @@ _IDENTITIES: dict[Any, Callable[[Op, Defs], Operand | None]] = {
     prims.cast: _cast,
     prims.select: _select,
     prims.dim: _dim,
+    prims.unit: _unit,
+    prims.slice_start: _slice_start,
+    prims.slice_count: _slice_count,
+    operator.and_: _logical(True),
+    operator.or_: _logical(False),
     min: _pair,
     max: _pair,
     **dict.fromkeys((operator.eq, operator.le, operator.ge), _compare(True)),
@@ -279,6 +336,20 @@ def _reassociate(op: Op, defs: Defs) -> bool:
     if abs(total) >= 2**31:
         return False
     op.args = (Const(operator.add), inner[0], Const(total))
+    return True
+
+
+def _trimmed(op: Op, defs: Defs) -> bool:
+    """Count ``x[a:-b]`` as ``x[a + b:]``, which is as long: neighbours are then seen to agree."""
+    if not op.is_call(prims.slice_count):
+        return False
+    start, stop, step, n = op.args[1:]
+    if not (isinstance(start, Const) and isinstance(stop, Const) and _unit_step(step)):
+        return False
+    a, b = start.value or 0, stop.value
+    if type(b) is not int or a < 0 or b >= 0 or not _is_length(n, defs):
+        return False
+    op.args = (op.fn, Const(a - b), Const(None), step, n)
     return True
 
 

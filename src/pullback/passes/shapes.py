@@ -131,7 +131,21 @@ def dim_below(op: Op | None, axis: int) -> tuple[Operand, int] | None:
     if op.is_call(prims.subview):
         kept = _kept_axis(op, axis)
         return None if kept is None else (op.args[1], kept)
+    if op.is_call(prims.matmul):
+        return _of_product(op, axis)
     return None
+
+
+def _of_product(op: Op, axis: int) -> tuple[Operand, int] | None:
+    """The rows are those of the first matrix, the columns those of the second."""
+    first, second = op.args[1:]
+    if axis == 0 and _rank(first) == 2:
+        return first, 0
+    return (second, 1) if _rank(second) == 2 else None
+
+
+def _rank(x: Operand) -> int:
+    return getattr(getattr(x, "type", None), "ndim", 0)
 
 
 def _steps(op: Op) -> list[tuple[str, tuple[Operand, ...], int]]:

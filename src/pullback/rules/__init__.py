@@ -1,6 +1,15 @@
 """The rules: what functions mean to differentiation. See ``registry``."""
 
-from . import arithmetic, choice, elementary, linalg, numpy, sequences, special  # noqa: F401
+from . import (  # noqa: F401
+    arithmetic,
+    choice,
+    elementary,
+    linalg,
+    numpy,
+    scipy,
+    sequences,
+    special,
+)
 from . import registry as registry
 from .registry import array_rule, body, inactive, method, scalar_rule
 

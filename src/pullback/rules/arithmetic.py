@@ -27,7 +27,7 @@ def register(functions: tuple[Any, ...], *partials: Any, **options: Any) -> None
 
 
 # -- sums and products -----------------------------------------------------------------------------
-register((operator.add, np.add), 1.0, 1.0)
+register((operator.add, np.add, prims.plus), 1.0, 1.0)
 register((operator.sub, np.subtract), 1.0, -1.0)
 register((operator.mul, np.multiply), lambda y, a, b: b, lambda y, a, b: a)
 register((operator.neg, np.negative), -1.0)

@@ -124,6 +124,23 @@ def _add_scaled_conjugate(da: Any, b: Any, s: Any) -> None:
 array_rule(prims.matmul, forward=matmul_forward, reverse=matmul_reverse)
 
 
+def matmul_reverse_in_place(y: Any, dy: Any, a: Any, da: Any, b: Any, db: Any) -> None:
+    """What `matmul_reverse` does, for real arrays, at least one of them a matrix, whose shadows are
+    in C order: BLAS adds to them itself."""
+    if da is not None:
+        if b.ndim == 1:
+            _add_outer(da, dy, b)
+        elif a.ndim == 1:
+            prims.add_product(da, b, dy)
+        else:
+            prims.add_product(da, dy, adjoint(b))
+    if db is not None:
+        if a.ndim == 1:
+            _add_outer_conjugated(db, a, dy)
+        else:
+            prims.add_product(db, adjoint(a), dy)
+
+
 # -- linear systems --------------------------------------------------------------------------------
 def solve_forward(x: Any, a: Any, ta: Any, b: Any, tb: Any) -> Any:
     if ta is None:

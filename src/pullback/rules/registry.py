@@ -16,6 +16,7 @@ Nothing here imports Numba: types are looked at by attribute.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -88,6 +89,8 @@ _array: dict[Any, ArrayRule] = {}
 _bodies: dict[Any, Body] = {}
 _methods: dict[str, Callable[..., Any]] = {}
 _inactive: set[Any] = set()
+_pure: set[Any] = set()
+_waiting: dict[str, Callable[[], None]] = {}  # module -> what registers its functions
 _generation = 0
 
 
@@ -239,6 +242,19 @@ def inactive(f: F) -> F:
     return f
 
 
+# -- functions of numbers alone --------------------------------------------------------------------
+def pure(*functions: Callable[..., Any]) -> None:
+    """Say of Python functions with a rule that they do nothing but compute a number of numbers."""
+    _pure.update(functions)
+
+
+def is_pure(callee: Any) -> bool:
+    try:
+        return callee in _pure
+    except TypeError:
+        return False
+
+
 def is_inactive(callee: Any) -> bool:
     try:
         return callee in _inactive
@@ -252,9 +268,19 @@ def same_as(f: Any, other: Any) -> None:
         _scalar[other] = _scalar[f]
     if f in _inactive:
         _inactive.add(other)
+    if f in _pure:
+        _pure.add(other)
+
+
+def once_imported(module: str, register: Callable[[], None]) -> None:
+    """Let ``register`` say what is known about the functions of a module that users import: when
+    one of them may be asked for, not before."""
+    _waiting[module] = register
 
 
 def _find(table: dict[Any, Any], callee: Any) -> Any:
+    for module in [m for m in _waiting if m in sys.modules]:
+        _waiting.pop(module)()
     try:
         return table.get(callee)
     except TypeError:  # an unhashable callable has no rule

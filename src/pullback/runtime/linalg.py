@@ -20,6 +20,19 @@ def matmul(a: Array, b: Array) -> Any:
     return np.matmul(a, b)
 
 
+def product(out: Array, a: Array, b: Array) -> None:
+    """``out[...] = a @ b`` of vectors and matrices, not both vectors. ``out`` is in C order, of the
+    product's shape, and apart from a and b.
+
+    ValueError unless the inner dimensions agree."""
+    np.matmul(a, b, out=out)
+
+
+def add_product(out: Array, a: Array, b: Array) -> None:
+    """``out += a @ b``, as `product`."""
+    out += np.matmul(a, b)
+
+
 def solve(a: Array, b: Array) -> Array:
     """``x`` with ``a @ x == b``; a (n, n), b (n) or (n, k), x of b's shape, in C order."""
     if b.ndim == 1:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
@@ -18,11 +19,11 @@ from numba.core.typing import signature
 from numba.np.linalg import (
     F_INT_nbtype,
     call_xxdot,
-    call_xxgemm,
-    call_xxgemv,
+    check_blas_return,
     ensure_blas,
     ensure_lapack,
     get_blas_kind,
+    make_constant_slot,
 )
 
 from . import prims as p
@@ -96,22 +97,13 @@ def _matmul(n: int) -> Any:
         if out_shape:
             nbytes = checked_nbytes(frame, b, out_shape, itemsize(cx, sig.return_type))
             out = allocate(cx, b, sig.return_type, out_shape, "C", nbytes)
-            clear(b, arr_of(cx, b, sig.return_type, out).data, nbytes)
-            target = arr_of(cx, b, sig.return_type, out)
-        else:
-            slot = cgutils.alloca_once_value(b, cx.get_constant_null(sig.return_type))
-        scratch = [z for z in (x, y) if z.type.layout == "A"]
-        dense = [copied(cx, b, z, "C") if z in scratch else z for z in (x, y)]
-        size = _product(b, [*out_shape, x.shape[-1]])
-        with b.if_then(b.icmp_signed("!=", size, I64(0))):
-            left, right = dense
-            if out_shape:
-                _multiply(cx, b, left, right, target)
-            else:
-                n = x.shape[0]
-                call_xxdot(cx, b, False, sig.return_type, n, left.data, right.data, slot)
-        free(cx, b, *(d for z, d in zip((x, y), dense, strict=True) if z in scratch))
-        return out if out_shape else b.load(slot)
+            _multiply(cx, b, x, y, arr_of(cx, b, sig.return_type, out), 0.0)
+            return out
+        slot = cgutils.alloca_once_value(b, cx.get_constant_null(sig.return_type))
+        with b.if_then(nonzero(b, x.shape[0])), _dense(cx, b, x, y) as (left, right):
+            n = x.shape[0]
+            call_xxdot(cx, b, False, sig.return_type, n, left.data, right.data, slot)
+        return b.load(slot)
 
     def typer(context: Any, x: Any, y: Any) -> Any:
         if x.dtype != y.dtype or not inexact(x) or not {x.ndim, y.ndim} <= {1, 2}:
@@ -129,16 +121,90 @@ def _product(b: Any, xs: Sequence[Any]) -> Any:
     return total
 
 
-def _multiply(cx: Any, b: Any, x: Arr, y: Arr, out: Arr) -> None:
-    if x.type.ndim == y.type.ndim == 2:
-        parts = [part for z in (x, y, out) for part in (z.type, z.shape, z.data)]
-        call_xxgemm(cx, b, *parts)
-        return
+@contextmanager
+def _dense(cx: Any, b: Any, *arrays: Arr) -> Iterator[list[Arr]]:
+    """The arrays, or copies of those that are not contiguous."""
+    scratch = [x.type.layout == "A" for x in arrays]
+    dense = [copied(cx, b, x, "C") if s else x for x, s in zip(arrays, scratch, strict=True)]
+    yield dense
+    free(cx, b, *(d for d, s in zip(dense, scratch, strict=True) if s))
+
+
+def _multiply(cx: Any, b: Any, x: Arr, y: Arr, out: Arr, beta: float) -> None:
+    """``out = x @ y + beta * out``, not of two vectors; out in C order. BLAS takes no empty
+    matrices: an empty sum is zero."""
+    some = nonzero(b, _product(b, [*out.shape, x.shape[-1]]))
+    with b.if_else(some) as (then, otherwise):
+        with then, _dense(cx, b, x, y) as (left, right):
+            if x.type.ndim == y.type.ndim == 2:
+                _gemm(cx, b, left, right, out, beta)
+            else:
+                _gemv(cx, b, left, right, out, beta)
+        with otherwise:
+            if not beta:
+                clear(b, out.data, nbytes_of(cx, b, out))
+
+
+def _blas(cx: Any, b: Any, name: str, dtype: Any, *args: Any) -> None:
+    """Call one of Numba's wrappers: characters are strings, numbers are passed by address."""
+    values = [I8(ord(get_blas_kind(dtype)))]
+    for a in args:
+        if isinstance(a, str):
+            values.append(I8(ord(a)))
+        elif isinstance(a, float):
+            values.append(b.bitcast(make_constant_slot(cx, b, dtype, a), VOID_P))
+        else:
+            values.append(b.bitcast(a.data, VOID_P) if isinstance(a, Arr) else a)
+    fnty = ir.FunctionType(I32, [v.type for v in values])
+    function = cgutils.get_or_insert_function(b.module, fnty, name)
+    check_blas_return(cx, b, b.call(function, values))
+
+
+def _gemm(cx: Any, b: Any, x: Arr, y: Arr, out: Arr, beta: float) -> None:
+    """BLAS counts columns first, in which order ``out`` is the product of y and x."""
+    (m, n), k = out.shape, y.shape[0]
+    factors = [(_transposed(z), z, z.shape[1] if z.type.layout == "C" else z.shape[0])
+               for z in (y, x)]  # fmt: skip
+    (ty, y, ldy), (tx, x, ldx) = factors
+    _blas(cx, b, "numba_xxgemm", x.type.dtype, ty, tx, n, m, k, 1.0, y, ldy, x, ldx, beta, out, n)
+
+
+def _transposed(x: Arr) -> str:
+    return "n" if x.type.layout == "C" else "t"
+
+
+def _gemv(cx: Any, b: Any, x: Arr, y: Arr, out: Arr, beta: float) -> None:
     matrix, vector = (x, y) if x.type.ndim == 2 else (y, x)
-    transposed = (matrix.type.layout == "C") == (matrix is x)
-    call_xxgemv(
-        cx, b, transposed, matrix.type, matrix.shape, matrix.data, vector.data, out.data
-    )  # fmt: skip
+    rows, columns = matrix.shape if matrix.type.layout == "F" else matrix.shape[::-1]
+    t = "t" if (matrix.type.layout == "C") == (matrix is x) else "n"
+    _blas(cx, b, "numba_xxgemv", out.type.dtype, t, rows, columns, 1.0, matrix, rows, vector, beta,
+          out)  # fmt: skip
+
+
+def _into(beta: float) -> Any:
+    def make(n: int) -> Any:
+        def codegen(frame: Any, b: Any, sig: Any, args: Any) -> Any:
+            ensure_blas()
+            out, x, y = (arr_of(frame.cx, b, t, v) for t, v in zip(sig.args, args, strict=True))
+            shape = (*x.shape[:-1], *y.shape[1:], x.shape[-1])
+            for a, c in zip(shape, (*out.shape, y.shape[0]), strict=True):
+                frame.fail_if(differ(b, a, c))
+            _multiply(frame.cx, b, x, y, out, beta)
+            return frame.cx.get_dummy_value()
+
+        def typer(context: Any, out: Any, x: Any, y: Any) -> Any:
+            if x.dtype != y.dtype or x.dtype != out.dtype or not inexact(x) or out.layout != "C":
+                return None
+            fits = out.ndim == x.ndim + y.ndim - 2 and out.ndim > 0 and {x.ndim, y.ndim} <= {1, 2}
+            return signature(types.none, out, x, y) if fits and out.mutable else None
+
+        return typer, codegen
+
+    return make
+
+
+native(p.product, fails=True)(_into(0.0))
+native(p.add_product, fails=True)(_into(1.0))
 
 
 # -- systems ---------------------------------------------------------------------------------------

@@ -93,6 +93,18 @@ def _slice_count(n: int, none: frozenset[int] = frozenset()) -> Any:
     return ints(n), codegen
 
 
+@native(p.unit)
+def _unit(n: int) -> Any:
+    typer = lambda context, size: signature(types.boolean, INT)  # noqa: E731
+    return typer, lambda cx, b, sig, args: cx.get_constant(types.boolean, False)
+
+
+@native(p.likely)
+def _likely(n: int) -> Any:
+    typer = lambda context, c: signature(types.boolean, types.boolean)  # noqa: E731
+    return typer, lambda cx, b, sig, args: args[0]
+
+
 # -- elements --------------------------------------------------------------------------------------
 @native(p.dim, 1)
 def _dim(n: int, axis: int) -> Any:
@@ -148,6 +160,19 @@ def _part(k: int) -> Any:
 
 native(p.real)(_part(0))
 native(p.imag)(_part(1))
+
+
+@native(p.plus)
+def _plus(n: int) -> Any:
+    def codegen(cx: Any, b: Any, sig: Any, args: Any) -> Any:
+        if isinstance(sig.return_type, types.Float):
+            return b.fadd(*args, flags=["reassoc"])
+        return cx.get_function(operator.add, sig)(b, args)
+
+    def typer(context: Any, s: Any, x: Any) -> Any:
+        return signature(plain(s), plain(s), plain(s)) if plain(s) == plain(x) else None
+
+    return typer, codegen
 
 
 def _division(op: Any) -> Any:

@@ -11,11 +11,23 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .linalg import cholesky, det, detsign, inv, logabsdet, matmul, slogdet, solve
+from .linalg import (
+    add_product,
+    cholesky,
+    det,
+    detsign,
+    inv,
+    logabsdet,
+    matmul,
+    product,
+    slogdet,
+    solve,
+)
 from .tape import Tape, tape_at
 
 __all__ = [
     "accumulate",
+    "add_product",
     "assign",
     "cast",
     "cholesky",
@@ -33,6 +45,7 @@ __all__ = [
     "index",
     "instead_of_view",
     "inv",
+    "likely",
     "load",
     "logabsdet",
     "matmul",
@@ -42,7 +55,9 @@ __all__ = [
     "own",
     "pack",
     "peek",
+    "plus",
     "poke",
+    "product",
     "pydiv",
     "pyfloordiv",
     "pymod",
@@ -59,6 +74,7 @@ __all__ = [
     "store",
     "subview",
     "transpose",
+    "unit",
     "unrecord",
     "wrap",
     "zeros",
@@ -96,6 +112,17 @@ def slice_count(start: int | None, stop: int | None, step: int, n: int) -> int:
 
     ValueError if ``step`` is zero."""
     return len(range(*slice(start, stop, step).indices(n)))
+
+
+def unit(n: int) -> bool:
+    """Whether the length ``n`` is known to be 1 when the program is compiled; False if it only
+    turns out to be. Passes put the answer in its place."""
+    return False
+
+
+def likely(c: bool) -> bool:
+    """The condition ``c``, which is expected to be true."""
+    return c
 
 
 # -- arrays ----------------------------------------------------------------------------------------
@@ -281,6 +308,12 @@ def pymod(a: Any, b: Any) -> Any:
 
 def _python(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic) else x
+
+
+def plus(s: Any, x: Any) -> Any:
+    """``s + x`` in a sum whose order is free, as NumPy's is: terms may be added up in several
+    places at once. Both are of one type, float or complex."""
+    return s + x
 
 
 def select(c: Any, a: Any, b: Any) -> Any:

@@ -2,7 +2,9 @@
 
 Dimensions and indices are plain integers and the elements are read and written by the primitives,
 unchecked: what is in range is known here. Where no axis is stretched the nest indexes by its loop
-variables alone, so that the inner loop vectorises; else each index is multiplied by 0 or 1.
+variables alone, so that the inner loop vectorises; else each index is multiplied by 0 or 1. Axes
+that are known to have length 1 when the program is compiled (``x[:, None]``) do not count as
+stretched: their index is 0 either way.
 A result is allocated once, before the two nests part, so that it has one root.
 """
 
@@ -17,7 +19,8 @@ from ..source import Writer, function
 
 MISMATCH = '"operands could not be broadcast together"'
 NAMES = ("empty", "zeros", "dim", "load", "store", "index", "select", "cast", "real", "imag")
-SCOPE = {name: getattr(prims, name) for name in NAMES} | {"overlap_copy": prims.overlap_copy}
+NAMES += ("overlap_copy", "unit", "likely", "plus")
+SCOPE = {name: getattr(prims, name) for name in NAMES}
 
 
 def make(name: str, w: Writer, **scope: Any) -> Callable[..., Any]:
@@ -109,8 +112,9 @@ class Elementwise:
                 continue
             idx = ", 0" * (self.ndims[k] - self._full_rank())
             for j, axis in self._trailing(k):
-                stretch = stretched and k != self.into and axis in self._shared()
-                idx += f", i{axis} * s{k}_{j}" if stretch else f", i{axis}"
+                shared = k != self.into and axis in self._shared() and self._stretches()
+                scale = f" * {'s' if stretched else 't'}{k}_{j}" if shared else ""
+                idx += f", i{axis}{scale}"
             parts.append(self._cast(k, f"load({x}{idx})"))
         return self.expr.format(*parts)
 
@@ -128,15 +132,19 @@ class Elementwise:
         aligned = [axis for k in arrays for _, axis in self._trailing(k)]
         return {axis for axis in aligned if self.into is not None or aligned.count(axis) > 1}
 
+    def _sources(self) -> list[int]:
+        return [k for k in self.operands if self.ndims[k] and k != self.into]
+
+    def _stretches(self) -> bool:
+        """Whether several arrays have a say in the shape."""
+        return len(self._sources()) > (self.into is None)
+
     def _arrays(self, w: Writer) -> None:
-        ndim = self._full_rank()
-        sources = [k for k in self.operands if self.ndims[k] and k != self.into]
+        ndim, sources, stretch = self._full_rank(), self._sources(), self._stretches()
         target = "out" if self.into is None else self.parameters[self.into]
         if self.into is None:
-            stretch = len(sources) > 1
             self._result_dims(w, sources, ndim)
         else:
-            stretch = bool(sources)
             dims(w, target, ndim)
             for k in sources:
                 x = self.parameters[k]
@@ -179,13 +187,13 @@ class Elementwise:
                         first = False
 
     def _check(self, w: Writer, sources: Sequence[int]) -> None:
-        pairs = [
-            (f"dim({self.parameters[k]}, {j})", f"n{axis}")
-            for k in sources
-            for j, axis in self._trailing(k)
-            if axis in self._shared()
-        ]
-        w("same = " + (" & ".join(f"({d} == {n})" for d, n in pairs) or "True"))
+        shared = [(k, j, n) for k in sources for j, n in self._trailing(k) if n in self._shared()]
+        for k, j, _ in shared:
+            w(f"u{k}_{j} = unit(dim({self.parameters[k]}, {j}))")
+            w(f"t{k}_{j} = select(u{k}_{j}, 0, 1)")
+        pairs = [(f"dim({self.parameters[k]}, {j})", f"n{axis}") for k, j, axis in shared]
+        fit = [f"(({d} == {n}) | u{k}_{j})" for (d, n), (k, j, _) in zip(pairs, shared)]
+        w(f"same = likely({' & '.join(fit) or 'True'})")
         with w("if not same:"):
             fits = " & ".join(f"(({d} == {n}) | ({d} == 1))" for d, n in pairs)
             with w(f"if not ({fits or 'True'}):"):

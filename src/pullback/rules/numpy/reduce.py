@@ -86,6 +86,10 @@ class Plan:
     def zero(self) -> str:
         return ZEROS.get(self.accumulator.name, "cast(ACC, 0)")
 
+    def sum(self, x: str) -> str:
+        """``s`` with ``x`` added."""
+        return f"plus(s, {x})" if self.accumulator.kind in "fc" else f"s + {x}"
+
     def rounded(self, s: str) -> str:
         return s if self.accumulator == self.result else f"cast(RES, {s})"
 
@@ -133,7 +137,7 @@ def _total(op: str, element: Callable[[Plan], str], start: str = "") -> Cell:
         w(f"s = {start or p.zero}")
         with w.nest(p.ordered(p.reduced)):
             w(f"v = {p.element(p.accumulator)}")
-            w(f"s = s {op} {element(p)}")
+            w(f"s = {p.sum(element(p)) if op == '+' else f's {op} {element(p)}'}")
         return p.rounded("s")
 
     return cell
@@ -211,7 +215,7 @@ def _nan_mean(w: Writer, p: Plan) -> str:
     with w.nest(p.ordered(p.reduced)):
         w(f"v = {p.element(p.accumulator)}")
         w("c = c + select(v == v, 1, 0)")
-        w(f"s = s + {_or_zero(p)}")
+        w(f"s = {p.sum(_or_zero(p))}")
     w("m = divide(s, c)")
     return p.rounded("m")
 
