@@ -330,10 +330,6 @@ def _dict_merge(e: Encoder, op: Op) -> None:
     e.drop_below(2 if e.target.null_first else 3)
 
 
-UNPACKINGS = {i.unpack: 2, i.unpack_ex: 3}
-"""Number of arguments. Written only with the items that follow; otherwise they are plain calls."""
-
-
 def order_of(op: Op) -> Sequence[Operand]:
     """What the operation pushes, in order."""
     form = form_of(op)

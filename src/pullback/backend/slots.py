@@ -9,11 +9,24 @@ it is the user's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import InvalidIR
 from ..ir import intrinsics
-from ..ir.core import FREECELL, IR, NEWCELL, Block, Const, Op, Slot, Value
+from ..ir.core import (
+    FREECELL,
+    IR,
+    NEWCELL,
+    SLOTGET,
+    SLOTSET,
+    Block,
+    Const,
+    Op,
+    Operand,
+    Slot,
+    Value,
+)
 from ..ir.dominators import dominators
 from ..ir.liveness import liveness, values
 from ..ir.unbound import may_be_unbound
@@ -35,6 +48,8 @@ class Slots:
         self._free: dict[Value, str] = {}
         self.unbound = may_be_unbound(ir)
         self.checked = checked_names(ir)
+        self._reserved: set[int] = set()  # the locals of slots
+        self._mutable = self._place_mutable()
         for i, p in enumerate(ir.entry.params):
             self.of[p] = i
         for id in dominators(ir).order:
@@ -42,7 +57,33 @@ class Slots:
 
     def mutable(self, slot: Slot) -> int:
         """The local for a slot of the IR."""
-        return self._slot(f"~{slot.name}")
+        return self._mutable[slot]
+
+    def _place_mutable(self) -> dict[Slot, int]:
+        """A variable that lives in a slot has the local of its name, also if it is an argument: then
+        the slot gets it first of all, and nothing else reads the argument."""
+        found: dict[Slot, int] = {}
+        for op in self.ir.ops():
+            if op.kind in (SLOTGET, SLOTSET) and op.attr not in found:
+                name = op.attr.name
+                if op.attr.type is not None or not name.isidentifier():
+                    name = f"~{name}"
+                taken = name in self._index and not self._only_fills(name, op)
+                n = 0
+                while taken or self._slot(name) in found.values():
+                    n, taken = n + 1, False
+                    name = f"{name.partition('.')[0]}.{n}"
+                found[op.attr] = self._slot(name)
+                self._reserved.add(found[op.attr])
+        return found
+
+    def _only_fills(self, name: str, op: Op) -> bool:
+        """Whether the argument is used by the operation alone, which fills a slot with it at the
+        start."""
+        arg = self.ir.entry.params[self._index[name]]
+        uses = sum(x is arg for o in self.ir.ops() for x in o.args)
+        uses += sum(x is arg for b in self.ir for x in _ends(b))
+        return uses == 1 and op.args == (arg,) and op in self.ir.entry.ops
 
     def place_free_cells(self) -> None:
         """The slots of free variables come after all others: call this when these are known."""
@@ -100,7 +141,7 @@ class Slots:
             while n >= len(family):
                 i = len(family)
                 family.append(self._slot(f"{v.name}.{i}" if i else v.name))
-            if family[n] not in taken:
+            if family[n] not in taken and family[n] not in self._reserved:
                 return family[n]
             n += 1
 
@@ -109,6 +150,12 @@ class Slots:
             self._index[name] = len(self.names)
             self.names.append(name)
         return self._index[name]
+
+
+def _ends(block: Block) -> Iterator[Operand]:
+    yield from block.term.operands
+    for e in block.term.edges:
+        yield from e.args
 
 
 def argument_names(ir: IR) -> list[str]:

@@ -30,7 +30,7 @@ from ..ir.core import (
 from ..ir.operators import BINARY_OP, COMPARE, UNARY
 from .calls import Handler, constant_items
 from .decode import Instr
-from .machine import NULL, Machine
+from .machine import NULL, Machine, Saved
 
 Table = dict[str, Handler]
 
@@ -230,7 +230,10 @@ def delete_fast(m: Machine, ins: Instr) -> None:
 
 @handler(COMMON, "MAKE_CELL")
 def make_cell(m: Machine, ins: Instr) -> None:
-    cell = m.op(NEWCELL, (m.take(ins.arg),), m.local_names[ins.arg])
+    content = m.take(ins.arg)
+    if isinstance(content, Saved):
+        raise m.refuse("a cell that differs from path to path", ins)
+    cell = m.op(NEWCELL, (content,), m.local_names[ins.arg])
     m.write(ins.arg, cell)
 
 
@@ -354,12 +357,13 @@ def branch(m: Machine, cond: Operand, ins: Instr, truth: bool) -> None:
 def for_iter(m: Machine, ins: Instr) -> None:
     """The item goes to a block of its own, which goes on to the body."""
     assert ins.target is not None
+    m.may_leave()
     iterator = m.pop()
     end = m.edge(ins.target)
     item = m.ir.value()
     entry = m.ir.block([item])
     m.block.term = ForIter(iterator, Edge(entry.id), end, m.loc)
-    m.block = entry
+    m.go_on(entry)
     m.stack += [iterator, item]
     entry.term = Jump(m.edge(ins.next), m.loc)
     m.done = True
@@ -374,6 +378,7 @@ def return_value(m: Machine, ins: Instr) -> None:
 
 @handler(COMMON, "RAISE_VARARGS")
 def raise_varargs(m: Machine, ins: Instr) -> None:
+    m.may_leave()
     parts = m.popn(ins.arg)
     exc, cause = (*parts, None, None)[:2]
     m.block.term = Raise(exc, cause, m.loc)

@@ -4,7 +4,10 @@
 * no parameter is redundant (all its arguments, in a cycle of parameters taken together, are one
   value) or unused;
 * a block that only jumps on is skipped, a block with one way in is merged into it; the item of a
-  ForIter alone keeps a block of its own, ``b(item)``;
+  ForIter alone keeps a block of its own, ``b(item)``; blocks under different handlers stay apart,
+  unless nothing in one of them can raise;
+* a handler that only lets the exception go on is skipped, one that no exception reaches is dropped;
+* a slot is not read in vain, nor written right before it is emptied;
 * ``check_bound`` is left only where the value may be unbound; where it is unbound for certain,
   UnboundLocalError is raised;
 * what is passed to a parameter with a name has a name: its own, else the parameter's;
@@ -22,10 +25,12 @@ from .core import (
     Edge,
     Jump,
     Operand,
+    Reraise,
     Value,
 )
-from .edit import implicit
-from .unbound import param_arguments, resolve_checks, use_checked
+from .edit import handlers, implicit
+from .raising import endless, is_quiet
+from .unbound import drop_idle_slots, param_arguments, resolve_checks, use_checked
 
 
 def canonicalize(ir: IR) -> IR:
@@ -37,6 +42,9 @@ def canonicalize(ir: IR) -> IR:
             continue
         remove_dead_params(ir)
         skip_empty_blocks(ir)
+        drop_idle_slots(ir)
+        if drop_idle_handlers(ir):
+            continue
         merge_blocks(ir)
         use_checked(ir)
         break
@@ -85,8 +93,9 @@ def skip_empty_blocks(ir: IR) -> None:
     further on, nor for the item of a ForIter."""
     ways = _ways_in(ir)
     outside = _used_beyond_own_edge(ir)
+    fixed = {ir.entry.id} | handlers(ir)
     for b in list(ir):
-        if b is ir.entry or b.ops or b.handler is not None or not isinstance(b.term, Jump):
+        if b.id in fixed or b.ops or not isinstance(b.term, Jump):
             continue
         target = b.term.edge.target
         if target == b.id or any(p in outside for p in b.params):
@@ -120,8 +129,10 @@ def _used_beyond_own_edge(ir: IR) -> set[Value]:
 
 
 def merge_blocks(ir: IR) -> None:
-    """Append to each block the one it jumps to, if that has no other way in."""
+    """Append to each block the one it jumps to, if that has no other way in, under the handler of
+    the one that can raise."""
     ways = _ways_in(ir)
+    spinning = endless(ir)
     mapping: dict[Value, Operand] = {}
     for b in list(ir):
         if b.id not in ir.blocks:
@@ -129,13 +140,36 @@ def merge_blocks(ir: IR) -> None:
         while isinstance(b.term, Jump):
             edge = b.term.edge
             target = ir.blocks[edge.target]
-            if len(ways[target.id]) != 1 or target is b or target.handler != b.handler:
+            if len(ways[target.id]) != 1 or target is b:
                 break
+            if target.handler != b.handler:
+                if is_quiet(b):
+                    b.handler = target.handler
+                elif not is_quiet(target) or target.id in spinning:
+                    break
             mapping.update(zip(target.params, edge.args))
             b.ops += target.ops
             b.term = target.term
             del ir.blocks[target.id]
     ir.substitute(mapping)
+
+
+def drop_idle_handlers(ir: IR) -> bool:
+    """Drop the handlers that only let the exception go on, and those that none reaches. Returns
+    whether there were any."""
+    passed: dict[int, int | None] = {}
+    for h in handlers(ir):
+        b = ir.blocks[h]
+        if not b.ops and isinstance(b.term, Reraise) and b.term.exc is b.params[0]:
+            passed[h] = b.handler
+    spinning = endless(ir)
+    loud = {b.handler for b in ir if not is_quiet(b) or b.id in spinning}
+    changed = False
+    for b in ir:
+        while b.handler is not None and (b.handler in passed or b.handler not in loud):
+            b.handler = passed.get(b.handler)
+            changed = True
+    return changed
 
 
 # -- parameters ------------------------------------------------------------------------------------
