@@ -178,7 +178,7 @@ class Encoder:
     def clear(self, slot: int) -> None:
         """Make a slot unbound."""
         if slot in self.stored:
-            self.asm.emit("LOAD_CONST", self.const_index(None))
+            self.constant(None)
             self.asm.emit("STORE_FAST", slot)
             self.asm.emit("DELETE_FAST", slot)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from ..ir.core import FREECELL, IR, NEWCELL, SUSPENSIONS, Block, Edge, ForIter, Value
 from ..ir.edit import handlers
 from ..ir.liveness import values
+from ..ir.releases import is_release
 from .slots import Ends, Slots, last_uses
 
 
@@ -32,6 +33,7 @@ class Lifetimes:
         else:
             candidates = {v for v in iterators(ir) if v.name is None}
         cells = {op.result for op in ir.ops() if op.kind in (NEWCELL, FREECELL)}
+        cells |= {op.args[1] for op in ir.ops() if is_release(op)}  # type: ignore[arg-type]
         self.mortal = {v for v in candidates - cells if v in slots.of and v not in slots.unbound}
 
     def ends(self, block: Block) -> Ends:

@@ -135,7 +135,8 @@ class Lowering:
     def _prologue(self) -> None:
         if self.ir.info.freevars:
             self.asm.emit("COPY_FREE_VARS", len(self.ir.info.freevars))
-        self.asm.loc = self.asm.loc._replace(line=self.ir.info.line)
+        line = self.ir.info.line
+        self.asm.loc = self.asm.loc._replace(line=line, col=0, end_line=line, end_col=0)
         if self.ir.info.flags & _SUSPENDS:
             self.asm.emit("RETURN_GENERATOR")
             self.asm.emit("POP_TOP")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from .decode import Handler, Instr
 
 _ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
-_ALWAYS_JUMP = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+_ALWAYS_JUMP = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "END_ASYNC_FOR")
 
 # What an instruction does to local slots. "read": needs it bound; "take": reads it bound or not;
 # "bind": binds it; "clear": unbinds it; "kill": needs it bound and unbinds it.

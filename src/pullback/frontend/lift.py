@@ -139,10 +139,13 @@ def walk(m: Machine, flow: Flow, given: int) -> dict[int, Join]:
     start(m, given, flow.blocks[0].start)
     joins: dict[int, Join] = {}
     guards = {raw.start: raw.handler for raw in flow.blocks}
-    for raw in flow.blocks:
-        if raw.start in m.edges:
-            joins[raw.start] = enter(m, raw, flow)
-            run(m, raw, guards)
+    left = flow.blocks
+    while any(raw.start in m.edges for raw in left):  # once, but for what handlers alone lead to
+        for raw in left:
+            if raw.start in m.edges:
+                joins[raw.start] = enter(m, raw, flow)
+                run(m, raw, guards)
+        left = [raw for raw in left if raw.start not in joins]
     for offset, join in joins.items():
         for pending in m.edges[offset]:
             close(pending, join)

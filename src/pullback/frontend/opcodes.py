@@ -224,7 +224,9 @@ def store_fast(m: Machine, ins: Instr) -> None:
 
 @handler(COMMON, "DELETE_FAST")
 def delete_fast(m: Machine, ins: Instr) -> None:
-    m.read(ins.arg)
+    x = m.read(ins.arg)
+    if isinstance(x, Value) and m.value_names[ins.arg] and not m.in_slot(ins.arg):
+        m.call(intrinsics.release, x)
     m.clear(ins.arg)
 
 

@@ -15,7 +15,8 @@ AFTER_AWAIT = 3
 
 
 def fold(instrs: list[Instr]) -> list[Instr]:
-    """Each loop becomes the instruction DELEGATE or AWAIT and a jump behind the loop."""
+    """Each loop becomes the instruction DELEGATE or AWAIT and a jump behind the loop. The end of
+    ``async for`` jumps, if it does not raise: to the next instruction."""
     out: list[Instr] = []
     i = 0
     while i < len(instrs):
@@ -28,6 +29,7 @@ def fold(instrs: list[Instr]) -> list[Instr]:
             out.append(Instr(resume.offset, "JUMP_FORWARD", 0, ins.target, back.next, ins.loc))
             i += len(_LOOP)
         else:
-            out.append(ins)
+            ends = ins.op == "END_ASYNC_FOR"
+            out.append(ins._replace(target=ins.next) if ends else ins)
             i += 1
     return out

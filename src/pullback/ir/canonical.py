@@ -30,6 +30,7 @@ from .core import (
 )
 from .edit import handlers, implicit
 from .raising import endless, is_quiet
+from .releases import drop_idle_releases
 from .unbound import drop_idle_slots, param_arguments, resolve_checks, use_checked
 
 
@@ -49,6 +50,7 @@ def canonicalize(ir: IR) -> IR:
         use_checked(ir)
         break
     remove_unreachable(ir)
+    drop_idle_releases(ir)
     spread_names(ir)
     sort_params(ir)
     renumber(ir)

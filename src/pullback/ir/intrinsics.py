@@ -150,6 +150,10 @@ def check_bound(value: Any, name: str) -> Any:
     return value
 
 
+def release(value: Any) -> None:
+    """``del`` of a variable that holds ``value``: the function lets go of it here."""
+
+
 def _running(*_: Any) -> NoReturn:
     raise RuntimeError("this operation has a meaning only inside a lowered function")
 

@@ -26,7 +26,10 @@ from .core import (
 )
 
 _QUIET_KINDS = (CLOSURE, NEWCELL, FREECELL, SLOTSET, CUT)
-_QUIET = (intrinsics.push_exc_info, intrinsics.pop_except, operator.is_, operator.is_not)
+_QUIET = (
+    intrinsics.push_exc_info, intrinsics.pop_except, intrinsics.release, operator.is_,
+    operator.is_not,
+)  # fmt: skip
 
 
 def can_raise(op: Op) -> bool:
