@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import itertools
 import operator
 from collections.abc import Iterator
 from types import CodeType, FunctionType
@@ -19,6 +20,8 @@ from ..errors import InvalidIR
 from ..ir.core import (
     GLOBAL,
     IR,
+    SLOTGET,
+    SLOTSET,
     Block,
     Branch,
     Const,
@@ -26,6 +29,7 @@ from ..ir.core import (
     ForIter,
     Info,
     Jump,
+    Op,
     Raise,
     Reraise,
     Return,
@@ -34,6 +38,7 @@ from ..ir.core import (
 )
 from ..ir.edit import handlers
 from ..ir.intrinsics import check_bound
+from ..ir.releases import is_release
 from .assembler import CONDITIONAL_BACK
 from .encoder import Encoder
 from .exception_table import Guard
@@ -150,9 +155,10 @@ class Lowering:
             self._catch(block)
         self.dying: list[Value] = []
         skip = self.e.stacking
+        deleting = deletions(block, skip.uses)
         for op, last in zip(block.ops, self.lifetimes.ends(block).dying):
             self.dying += last
-            if op.result not in skip.inline and op not in skip.items:
+            if op.result not in skip.inline and op not in skip.items and op not in deleting:
                 self.e.statement(op)
                 self._let_go({self.slots.of.get(op.result, -1), *self._items(op)})
         self.asm.loc = block.term.loc
@@ -391,6 +397,21 @@ def _flags(info: Info) -> int:
 
 
 # -- facts ---------------------------------------------------------------------------------------
+def deletions(block: Block, uses: dict[Value, int]) -> set[Op]:
+    """The checks whose value is deleted by the next operation and not used otherwise: the
+    instruction that deletes checks by itself."""
+    found: set[Op] = set()
+    for op, after in itertools.pairwise(block.ops):
+        checks = op.is_call(check_bound) and uses.get(op.result) == 1
+        if checks and is_release(after) and after.args[1] is op.result:
+            found.add(op)
+        reads = op.kind == SLOTGET and not uses.get(op.result)
+        empties = after.kind == SLOTSET and isinstance(after.args[0], Undef)
+        if reads and empties and op.attr is after.attr:
+            found.add(op)
+    return found
+
+
 def checked_params(ir: IR) -> set[Value]:
     """The parameters whose being unbound is seen: by a check, or by a cell."""
     work = [op.args[1] for op in ir.ops() if op.is_call(check_bound)]

@@ -104,6 +104,9 @@ class Slots:
             self._release(dying, taken)
             if op.kind == FREECELL:
                 self._free[op.result] = op.attr
+            elif op.kind == NEWCELL and op.result.name is None and op.attr not in self._index:
+                self._give(op.result, taken, self._slot(op.attr))  # the closure sees the name
+                self.cells.add(self.of[op.result])
             elif op.result not in self.held:
                 self._give(op.result, taken, self._inherited(op, dying))
                 if op.kind == NEWCELL:

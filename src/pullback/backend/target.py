@@ -8,6 +8,7 @@ import sys
 from .assembler import Assembler
 from .exception_table import Guard
 
+_PAIRED = [dis.opmap[name] for name in ("LOAD_FAST", "STORE_FAST", "LOAD_CONST")]
 _COMPARISONS = ("<", "<=", "==", "!=", ">", ">=")
 
 
@@ -39,6 +40,11 @@ class Target:
         self.asm.emit("LOAD_CLOSURE", slot)
 
     def load_checked(self, slot: int) -> None:
+        """CPython 3.11 runs a load together with a load or store before it, and where it raises
+        shows the line of that."""
+        before = self.asm.items[-1]
+        if before.op in _PAIRED and before.loc.line != self.asm.loc.line:
+            self.asm.emit("NOP")
         self.asm.emit("LOAD_FAST", slot)
 
     def call(self, n: int, kwnames: int | None) -> None:

@@ -79,10 +79,13 @@ def analyse(instrs: list[Instr], table: list[Handler], nlocals: int, given: int)
     """Blocks reachable from the first instruction. ``table``: the exception table; ``given``: the
     locals bound at the start."""
     blocks = _split(instrs, _guards(instrs, table))
+    for b in blocks.values():
+        b.effects = [x for ins in b.instrs if ins.op in _TOUCHES for x in effects(ins)]
     order = _order(blocks)
+    while _cut_unbound(blocks, order, given):
+        order = _order(blocks)
     flow = Flow(order, [0] * nlocals, 0)
     for b in order:
-        b.effects = [x for ins in b.instrs if ins.op in _TOUCHES for x in effects(ins)]
         for effect, i in b.effects:
             if effect in _SETS:
                 flow.stores[i] += 1
@@ -141,6 +144,9 @@ def _same(a: Handler | None, b: Handler | None) -> bool:
 def _order(blocks: dict[int, RawBlock]) -> list[RawBlock]:
     """Reverse postorder, handlers late, counting the edges into each block."""
 
+    for b in blocks.values():
+        b.npreds, b.catches = 0, False
+
     def targets(block: RawBlock) -> Iterator[int]:
         if block.handler is not None:
             blocks[block.handler.target].catches = True
@@ -164,6 +170,44 @@ def _order(blocks: dict[int, RawBlock]) -> list[RawBlock]:
             out.append(block)
             stack.pop()
     return out[::-1]
+
+
+def _cut_unbound(blocks: dict[int, RawBlock], order: list[RawBlock], given: int) -> bool:
+    """End blocks where they read a local that is bound on no path: what follows is never executed.
+    Returns whether there were any."""
+    may = dict.fromkeys((b.start for b in order), 0)
+    may[order[0].start] = given
+    changed = True
+    while changed:
+        changed = False
+        for b in order:
+            here = ever = may[b.start]
+            for effect, i in b.effects:
+                here = here | 1 << i if effect == BIND else here & ~(int(effect >= CLEAR) << i)
+                ever |= here
+            ways = [(s, here) for s in b.succs]
+            if b.handler is not None:
+                ways.append((b.handler.target, ever))
+            for s, mask in ways:
+                if mask & ~may[s]:
+                    may[s] |= mask
+                    changed = True
+    return any([_cut(b, may[b.start]) for b in order])
+
+
+def _cut(block: RawBlock, may: int) -> bool:
+    for k, ins in enumerate(block.instrs):
+        for effect, i in effects(ins) if ins.op in _TOUCHES else ():
+            if effect in (READ, KILL) and not may >> i & 1:
+                if k == len(block.instrs) - 1 and not block.succs:
+                    return False
+                block.instrs, block.succs = block.instrs[: k + 1], []
+                block.effects = [
+                    x for ins in block.instrs if ins.op in _TOUCHES for x in effects(ins)
+                ]
+                return True
+            may = may | 1 << i if effect == BIND else may & ~(int(effect >= CLEAR) << i)
+    return False
 
 
 def _bound(blocks: dict[int, RawBlock], order: list[RawBlock], given: int, cleared: int) -> None:

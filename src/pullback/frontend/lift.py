@@ -21,7 +21,7 @@ from typing import Any
 
 from ..errors import LiftError, NotLiftable, UnsupportedPython
 from ..ir.canonical import canonicalize, minimise_params, remove_dead_params
-from ..ir.core import GLOBAL, IR, Info, Loc, Operand, Slot, Undef, Value
+from ..ir.core import GLOBAL, IR, Info, Jump, Loc, Operand, Raise, Slot, Undef, Value
 from .decode import Handler, decode, handlers, local_names
 from .flow import Flow, RawBlock, analyse
 from .machine import LASTI, MARKERS, Join, Machine, Pending, saved, user_name
@@ -146,6 +146,8 @@ def walk(m: Machine, flow: Flow, given: int) -> dict[int, Join]:
                 joins[raw.start] = enter(m, raw, flow)
                 run(m, raw, guards)
         left = [raw for raw in left if raw.start not in joins]
+        for offset in m.interrupts.keys() - m.edges.keys():
+            m.edges[offset] = m.interrupts[offset]
     for offset, join in joins.items():
         for pending in m.edges[offset]:
             close(pending, join)
@@ -158,7 +160,8 @@ def start(m: Machine, given: int, offset: int) -> None:
     nargs = len(m.ir.info.argnames)
     args = [m.ir.value(m.value_names[i]) for i in range(nargs)]
     m.block.params = args
-    m.enter(m.block, list(map(Undef, m.local_names)), [], given)
+    unbound: list[Operand] = [Undef(m.plain_name(i)) for i in range(len(m.local_names))]
+    m.enter(m.block, unbound, [], given)
     for i, arg in enumerate(args):
         m.write(i, arg)
     m.free_cells()
@@ -175,10 +178,12 @@ def run(m: Machine, raw: RawBlock, guards: dict[int, Handler | None]) -> None:
         if ins.target is not None and ins.target <= ins.offset and raw.handler is not None:
             inside = guards.get(ins.target)
             if inside is not None and inside.target == raw.handler.target:
-                m.may_leave()  # an interrupt
+                m.may_be_interrupted()
         handle(m, ins)
-    if not m.done:
+    if not m.done and raw.succs:
         m.jump(raw.succs[0])
+    elif not m.done:
+        m.block.term = Raise(None, None, m.loc)  # not reached: a local was unbound
 
 
 # -- joins -----------------------------------------------------------------------------------------
@@ -256,6 +261,7 @@ def settle_handlers(m: Machine, joins: dict[int, Join]) -> set[int]:
     caught = {offset: join for offset, join in joins.items() if join.exc is not None}
     if not caught:
         return set()
+    exits = [with_edge(m, pending) for offset in caught for pending in m.edges[offset]]
     minimise_params(m.ir)
     remove_dead_params(m.ir)
     several: set[int] = set()
@@ -267,14 +273,21 @@ def settle_handlers(m: Machine, joins: dict[int, Join]) -> set[int]:
         several |= found
     if several:
         return several
-    for exit in m.exits:
-        del m.ir.blocks[exit.id]
+    for exit in exits:
+        del m.ir.blocks[exit]
     for join in caught.values():
         assert join.exc is not None
         join.block.params = [join.exc]
     for block, offset in m.handled.items():
         m.ir.blocks[block].handler = caught[offset].block.id if offset in caught else None
     return set()
+
+
+def with_edge(m: Machine, pending: Pending) -> int:
+    """A block for an edge along which an exception leaves, as long as arguments are compared."""
+    block = m.ir.block()
+    block.term = Jump(pending.edge)
+    return block.id
 
 
 # -- what is refused -------------------------------------------------------------------------------

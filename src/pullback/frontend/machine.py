@@ -68,7 +68,7 @@ MARKERS = (_Null, _Lasti, Saved)
 
 class Pending(NamedTuple):
     """An edge made, and the state that leaves along it; its arguments are filled in at the end.
-    Where an exception may leave, the edge is from a block of its own, which is dropped later."""
+    Where an exception may leave, no block has the edge."""
 
     edge: Edge
     locals: list[Operand]
@@ -112,7 +112,7 @@ class Machine:
         self.slots = slots or {}
         self.guard: Handler | None = None
         self.handled: dict[int, int] = {}
-        self.exits: list[Block] = []  # where exceptions leave
+        self.interrupts: dict[int, list[Pending]] = {}  # edges that interrupts alone take
         self._left: tuple[list[Operand], list[Operand]] | None = None  # the state at the last
 
     def enter(
@@ -147,6 +147,10 @@ class Machine:
         del self.stack[-n:]
         return out
 
+    def plain_name(self, i: int) -> str:
+        """The name of local i as the user knows it, if there is one."""
+        return self.value_names[i] or self.local_names[i]
+
     # -- locals --------------------------------------------------------------------------------
     def read(self, i: int) -> Operand:
         """The value of local i, after a check wherever it may be unbound."""
@@ -155,7 +159,7 @@ class Machine:
         x = self.locals[i]
         if not self.bound >> i & 1:
             if not isinstance(x, Const):
-                x = self.call(intrinsics.check_bound, x, Const(self.local_names[i]))
+                x = self.call(intrinsics.check_bound, x, Const(self.plain_name(i)))
                 x.name = self.value_names[i]
                 self.locals[i] = x
             self.bound |= 1 << i
@@ -187,7 +191,7 @@ class Machine:
         if self.in_slot(i):
             self.op(SLOTSET, (Undef(self.slots[i].name),), self.slots[i])
             return
-        self.locals[i] = Undef(self.local_names[i])
+        self.locals[i] = Undef(self.plain_name(i))
         self.bound &= ~(1 << i)
 
     def in_slot(self, i: int) -> bool:
@@ -221,11 +225,15 @@ class Machine:
         if self._left is not None and _same(self._left[0], locals) and _same(self._left[1], stack):
             return
         self._left = list(locals), stack
-        exit = self.ir.block()
-        self.exits.append(exit)
-        edge = Edge(self.guard.target)
-        exit.term = Jump(edge, self.loc)
-        self.edges.setdefault(self.guard.target, []).append(Pending(edge, *self._left))
+        pending = Pending(Edge(self.guard.target), *self._left)
+        self.edges.setdefault(self.guard.target, []).append(pending)
+
+    def may_be_interrupted(self) -> None:
+        """The same for an interrupt, which leads to a handler that nothing else leads to."""
+        if self.guard is not None:
+            stack = self.stack[: self.guard.depth]
+            pending = Pending(Edge(self.guard.target), list(self.locals), stack)
+            self.interrupts.setdefault(self.guard.target, []).append(pending)
 
     def edge(self, target: int) -> Edge:
         """An edge to the block at an offset, with the state as it is now."""

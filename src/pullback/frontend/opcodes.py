@@ -235,23 +235,23 @@ def make_cell(m: Machine, ins: Instr) -> None:
     content = m.take(ins.arg)
     if isinstance(content, Saved):
         raise m.refuse("a cell that differs from path to path", ins)
-    cell = m.op(NEWCELL, (content,), m.local_names[ins.arg])
+    cell = m.op(NEWCELL, (content,), m.plain_name(ins.arg))
     m.write(ins.arg, cell)
 
 
 @handler(COMMON, "LOAD_DEREF")
 def load_deref(m: Machine, ins: Instr) -> None:
-    m.push(m.op(GETCELL, (m.read(ins.arg),), m.local_names[ins.arg]))
+    m.push(m.op(GETCELL, (m.read(ins.arg),), m.plain_name(ins.arg)))
 
 
 @handler(COMMON, "STORE_DEREF")
 def store_deref(m: Machine, ins: Instr) -> None:
-    m.op(SETCELL, (m.read(ins.arg), m.pop()), m.local_names[ins.arg])
+    m.op(SETCELL, (m.read(ins.arg), m.pop()), m.plain_name(ins.arg))
 
 
 @handler(COMMON, "DELETE_DEREF")
 def delete_deref(m: Machine, ins: Instr) -> None:
-    name = m.local_names[ins.arg]
+    name = m.plain_name(ins.arg)
     m.op(SETCELL, (m.read(ins.arg), Undef(name)), name)
 
 

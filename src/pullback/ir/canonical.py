@@ -29,7 +29,7 @@ from .core import (
     Value,
 )
 from .edit import handlers, implicit
-from .raising import endless, is_quiet
+from .raising import is_quiet, spins
 from .releases import drop_idle_releases
 from .unbound import drop_idle_slots, param_arguments, resolve_checks, use_checked
 
@@ -42,15 +42,15 @@ def canonicalize(ir: IR) -> IR:
         if resolve_checks(ir):
             continue
         remove_dead_params(ir)
+        drop_idle_releases(ir)
         skip_empty_blocks(ir)
-        drop_idle_slots(ir)
-        if drop_idle_handlers(ir):
-            continue
         merge_blocks(ir)
+        drop_idle_slots(ir)
+        if drop_idle_handlers(ir) or skip_empty_blocks(ir):
+            continue
         use_checked(ir)
         break
     remove_unreachable(ir)
-    drop_idle_releases(ir)
     spread_names(ir)
     sort_params(ir)
     renumber(ir)
@@ -90,9 +90,10 @@ def _ways_in(ir: IR) -> dict[int, list[tuple[Block, Edge]]]:
     return ways
 
 
-def skip_empty_blocks(ir: IR) -> None:
+def skip_empty_blocks(ir: IR) -> bool:
     """Redirect the ways into a block that only jumps on. Not where a value it receives is used
-    further on, nor for the item of a ForIter."""
+    further on, nor for the item of a ForIter. Returns whether there were any."""
+    before = len(ir.blocks)
     ways = _ways_in(ir)
     outside = _used_beyond_own_edge(ir)
     fixed = {ir.entry.id} | handlers(ir)
@@ -111,6 +112,7 @@ def skip_empty_blocks(ir: IR) -> None:
         ways[target] = [(p, e) for p, e in ways[target] if p is not b] + ways[b.id]
         ways[b.id] = []
         del ir.blocks[b.id]
+    return len(ir.blocks) < before
 
 
 def _lookup(mapping: dict[Value, Operand], x: Operand) -> Operand:
@@ -134,7 +136,6 @@ def merge_blocks(ir: IR) -> None:
     """Append to each block the one it jumps to, if that has no other way in, under the handler of
     the one that can raise."""
     ways = _ways_in(ir)
-    spinning = endless(ir)
     mapping: dict[Value, Operand] = {}
     for b in list(ir):
         if b.id not in ir.blocks:
@@ -147,7 +148,7 @@ def merge_blocks(ir: IR) -> None:
             if target.handler != b.handler:
                 if is_quiet(b):
                     b.handler = target.handler
-                elif not is_quiet(target) or target.id in spinning:
+                elif not is_quiet(target) or spins(target):
                     break
             mapping.update(zip(target.params, edge.args))
             b.ops += target.ops
@@ -164,8 +165,7 @@ def drop_idle_handlers(ir: IR) -> bool:
         b = ir.blocks[h]
         if not b.ops and isinstance(b.term, Reraise) and b.term.exc is b.params[0]:
             passed[h] = b.handler
-    spinning = endless(ir)
-    loud = {b.handler for b in ir if not is_quiet(b) or b.id in spinning}
+    loud = {b.handler for b in ir if not is_quiet(b) or spins(b)}
     changed = False
     for b in ir:
         while b.handler is not None and (b.handler in passed or b.handler not in loud):
@@ -198,6 +198,7 @@ def minimise_params(ir: IR) -> None:
             outer, fringe = _outer(component, inside, args, find)
             if len(outer) == 1:
                 replaced.update(dict.fromkeys(component, outer[0]))
+                _pass_on_name(component, outer[0])
             elif len(component) > 1:
                 rest = [p for p in component if p not in fringe]
                 if rest:
@@ -205,6 +206,11 @@ def minimise_params(ir: IR) -> None:
     if replaced:
         _drop(ir, set(replaced))
         ir.substitute(replaced)
+
+
+def _pass_on_name(params: list[Value], x: Operand) -> None:
+    if isinstance(x, Value) and x.name is None:
+        x.name = next((p.name for p in params if p.name is not None), None)
 
 
 def _outer(

@@ -14,11 +14,11 @@ from .core import (
     CLOSURE,
     CUT,
     FREECELL,
-    IR,
     NEWCELL,
     SETCELL,
     SLOTSET,
     Block,
+    Const,
     Jump,
     Op,
     Return,
@@ -27,18 +27,25 @@ from .core import (
 
 _QUIET_KINDS = (CLOSURE, NEWCELL, FREECELL, SLOTSET, CUT)
 _QUIET = (
-    intrinsics.push_exc_info, intrinsics.pop_except, intrinsics.release, operator.is_,
-    operator.is_not,
+    intrinsics.push_exc_info, intrinsics.pop_except, intrinsics.release, intrinsics.build_tuple,
+    operator.is_, operator.is_not,
 )  # fmt: skip
 
 
 def can_raise(op: Op) -> bool:
     """Whether an exception can leave from the operation."""
     if op.kind == CALL:
-        return not op.is_call(*_QUIET)
+        return not (op.is_call(*_QUIET) or _names_things(op))
     if op.kind == SETCELL:
         return isinstance(op.args[1], Undef)
     return op.kind not in _QUIET_KINDS
+
+
+def _names_things(op: Op) -> bool:
+    """A dict of names, as keyword defaults are."""
+    return op.is_call(intrinsics.build_map) and all(
+        isinstance(k, Const) and type(k.value) is str for k in op.args[1::2]
+    )
 
 
 def is_quiet(block: Block) -> bool:
@@ -52,13 +59,6 @@ def quiet_start(block: Block) -> int:
     return next((i for i, op in enumerate(block.ops) if can_raise(op)), len(block.ops))
 
 
-def endless(ir: IR) -> set[int]:
-    """Blocks that end in a jump back, where an interrupt comes from: those whose target comes
-    before them, or is themselves, under the same handler."""
-    number = {b: n for n, b in enumerate(ir.blocks)}
-    return {
-        b.id
-        for b in ir
-        for s in b.successors
-        if number[s] <= number[b.id] and ir.blocks[s].handler == b.handler
-    }
+def spins(block: Block) -> bool:
+    """Whether the block does nothing but jump to itself: where an interrupt comes from."""
+    return isinstance(block.term, Jump) and block.term.edge.target == block.id
