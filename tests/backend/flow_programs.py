@@ -38,7 +38,7 @@ class Manager:
         return self.k
 
     def __exit__(self, kind: Any, exc: Any, tb: Any) -> bool:
-        line = None if tb is None else tb.tb_lineno
+        line = None if tb is None or kind is UnboundLocalError else tb.tb_lineno
         self.log.append(("exit", self.k, kind, str(exc), line))
         return self.k % 3 == 0
 

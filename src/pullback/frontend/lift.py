@@ -21,7 +21,7 @@ from typing import Any
 
 from ..errors import LiftError, NotLiftable, UnsupportedPython
 from ..ir.canonical import canonicalize, minimise_params, remove_dead_params
-from ..ir.core import GLOBAL, IR, Info, Jump, Loc, Operand, Raise, Slot, Undef, Value
+from ..ir.core import GLOBAL, IR, Info, Jump, Loc, Operand, Raise, Reraise, Slot, Undef, Value
 from .decode import Handler, decode, handlers, local_names
 from .flow import Flow, RawBlock, analyse
 from .machine import LASTI, MARKERS, Join, Machine, Pending, saved, user_name
@@ -111,24 +111,29 @@ def describe(code: CodeType, globals: dict[str, Any]) -> Info:
 
 
 def build(code: CodeType, info: Info) -> IR:
-    """Run the code on the abstract machine: again, with more locals in slots, as long as a handler
-    finds several values of a local."""
+    """Run the code on the abstract machine, until it is known which locals live in slots: those of
+    which a handler finds several values. (A handler that turns out to be reached by no exception
+    does not count.)"""
     instrs, table = fold(decode(code)), handlers(code)
     names = local_names(code)
     nargs, first_free = len(info.argnames), len(names) - len(code.co_freevars)
     given = (1 << nargs) - 1 | ((1 << len(names)) - (1 << first_free))
-    flow = analyse(instrs, table, len(names), given)
     slots: dict[int, Slot] = {}
     while True:
+        flow = analyse(instrs, table, len(names), given)
         machine = Machine(IR(info), code, slots)
         joins = walk(machine, flow, given)
         several = settle_handlers(machine, joins)
-        if not several:
+        if several:
+            if several <= slots.keys():
+                raise machine.refuse("a variable of a comprehension that a handler reads")
+            slots = {**slots, **{i: Slot(user_name(names[i]) or names[i]) for i in sorted(several)}}
+            continue
+        ir = canonicalize(machine.ir)
+        idle = idle_handlers(ir, joins) if slots else set()
+        if not idle:
             break
-        if several <= slots.keys():
-            raise machine.refuse("a variable of a comprehension that a handler reads")
-        slots = {**slots, **{i: Slot(user_name(names[i]) or names[i]) for i in sorted(several)}}
-    ir = canonicalize(machine.ir)
+        table, slots = [h for h in table if h.target not in idle], {}
     refuse_frame_readers(ir)
     return ir
 
@@ -281,6 +286,21 @@ def settle_handlers(m: Machine, joins: dict[int, Join]) -> set[int]:
     for block, offset in m.handled.items():
         m.ir.blocks[block].handler = caught[offset].block.id if offset in caught else None
     return set()
+
+
+def idle_handlers(ir: IR, joins: dict[int, Join]) -> set[int]:
+    """The handlers that nothing leads to any more, but for those that let the exception go on."""
+    left = {id(b) for b in ir}
+    gone = {
+        offset: join
+        for offset, join in joins.items()
+        if join.exc is not None and id(join.block) not in left
+    }
+    return {
+        offset
+        for offset, join in gone.items()
+        if join.block.ops or not isinstance(join.block.term, Reraise)
+    }
 
 
 def with_edge(m: Machine, pending: Pending) -> int:

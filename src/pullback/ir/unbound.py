@@ -167,6 +167,12 @@ def drop_idle_slots(ir: IR) -> None:
     emptied."""
     if not any(op.kind == SLOTGET or _empties(op) for op in ir.ops()):
         return
+    while _drop_idle_slots(ir):
+        pass
+
+
+def _drop_idle_slots(ir: IR) -> bool:
+    before = len(ir)
     empty, uses = may_be_empty(ir), use_counts(ir)
     for b in ir:
         kept: list[Op] = []
@@ -177,3 +183,4 @@ def drop_idle_slots(ir: IR) -> None:
                 kept.pop()
             kept.append(op)
         b.ops = kept
+    return len(ir) < before

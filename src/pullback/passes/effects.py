@@ -26,6 +26,7 @@ from ..ir.core import (
     SETCELL,
     SLOTGET,
     SLOTSET,
+    SUSPENSIONS,
     Const,
     Op,
     Operand,
@@ -60,6 +61,7 @@ _STRUCTURAL = {
     SLOTGET: READ,
     SLOTSET: WRITE,
     CUT: ANY,
+    **dict.fromkeys(SUSPENSIONS, ANY),
 }
 
 
@@ -97,6 +99,8 @@ _SCALAR_FUNCTIONS = {
 def effects(op: Op) -> Effect:
     """What ``op`` may do. Allocation of an array counts as not raising; whoever wants to remove one
     sees to it that its dimensions are not negative."""
+    if op.kind == SLOTGET and op.attr.type is None:
+        return READ | RAISE  # a variable, which may be unbound
     if op.kind != CALL:
         return _STRUCTURAL[op.kind]
     callee = op.callee
