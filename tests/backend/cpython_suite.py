@@ -90,7 +90,12 @@ def functions_of(x: Any) -> list[FunctionType]:
     return [f for f in found if isinstance(f, FunctionType)]
 
 
+TESTS = {"_pydecimal": "test.test_decimal"}
+
+
 def tests_of(name: str) -> str:
+    if name in TESTS:
+        return TESTS[name]
     if name.startswith("test."):
         return name
     package, _, module = name.rpartition(".")

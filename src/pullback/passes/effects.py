@@ -99,7 +99,7 @@ _SCALAR_FUNCTIONS = {
 def effects(op: Op) -> Effect:
     """What ``op`` may do. Allocation of an array counts as not raising; whoever wants to remove one
     sees to it that its dimensions are not negative."""
-    if op.kind == SLOTGET and op.attr.type is None:
+    if op.kind == SLOTGET and getattr(op.attr, "type", None) is None:
         return READ | RAISE  # a variable, which may be unbound
     if op.kind != CALL:
         return _STRUCTURAL[op.kind]
