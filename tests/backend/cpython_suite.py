@@ -43,7 +43,7 @@ class Replacer(importlib.machinery.PathFinder):
 
         def exec_module(module: ModuleType) -> None:
             run(module)
-            cls.replace(module.__dict__, fullname, set())
+            cls.replace(module.__dict__, module.__dict__["__name__"], set())
 
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

@@ -79,7 +79,7 @@ def name_is_deleted(log, n):
     try:
         if n:
             raise [ValueError, KeyError][n - 1](n)
-    except ValueError as e:
+    except ValueError as e:  # noqa: F811
         log.append(e.args)
     except KeyError as error:
         e = error.args
@@ -136,9 +136,9 @@ def unbound_in_handlers(log, x):
         del y
         raise KeyError
     except KeyError:
-        return y
+        return y  # noqa: F821
     except ZeroDivisionError:
-        return y
+        return y  # noqa: F821
 
 
 @case((3,))

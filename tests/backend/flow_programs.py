@@ -120,8 +120,8 @@ class Source:
         k, x = self.number(), self.random.choice("abc")
         found = [
             f"{x} = trip({k})", f"{x} = {k}", f"{x} = [{x}, trip({k})]", f"log.append({x})",
-            f"a, b = b, trip({k})", f"del {x}", f"{x} = None", f"trip({k})", f"b = [t for t in [{k}]]",
-            f"a = [(lambda: b)() for b in (trip({k}), {k})]",
+            f"a, b = b, trip({k})", f"del {x}", f"{x} = None", f"trip({k})",
+            f"b = [t for t in [{k}]]", f"a = [(lambda: b)() for b in (trip({k}), {k})]",
         ]  # fmt: skip
         found += ["return" if self.kind == "asyncgen" else f"return {x}", f"raise KeyError({k})"]
         found += [f"raise ValueError({k}) from KeyError({x})"]
@@ -132,7 +132,10 @@ class Source:
         if self.kind in ("generator", "asyncgen"):
             found += [f"{x} = yield trip({k})", f"yield {x}"] * 3
         if self.kind == "generator":
-            found += [f"{x} = yield from [trip({k}), {x}]", f"{x} = yield from inner({k}, trip)"] * 2
+            found += [
+                f"{x} = yield from [trip({k}), {x}]",
+                f"{x} = yield from inner({k}, trip)",
+            ] * 2
         if self.is_async:
             found += [f"{x} = await Pause(trip({k}))", f"{x} = [t async for t in Countdown(2)]"] * 2
         return self.random.choice(found)
@@ -141,7 +144,9 @@ class Source:
         self.put(depth, "try:")
         self.body(depth + 1, loop, handler)
         clauses = self.random.randint(0, 2)
-        for kind in self.random.sample(["ValueError", "(KeyError, ValueError)", "Exception"], clauses):
+        for kind in self.random.sample(
+            ["ValueError", "(KeyError, ValueError)", "Exception"], clauses
+        ):
             bound = self.random.choice(["", " as e", " as a"])
             self.put(depth, f"except {kind}{bound}:")
             if bound:

@@ -1,8 +1,8 @@
 """Lift and lower every function found in the source files of some packages.
 
-``python tests/backend/sweep.py [--every N] [stdlib numpy scipy PATH ...]`` prints how many functions
-were lifted and how many refused, by reason, and fails if one that was lifted comes back different.
-With ``--every``, it takes one file in N.
+``python tests/backend/sweep.py [--every N] [stdlib numpy scipy PATH ...]`` prints how many
+functions were lifted and how many refused, by reason, and fails if one that was lifted comes back
+different. With ``--every``, it takes one file in N.
 """
 
 from __future__ import annotations

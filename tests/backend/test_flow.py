@@ -38,7 +38,9 @@ def test_same_outcome(f, calls):
         def fresh(args=args):
             return [], *args
 
-        assert drive(g, fresh, ("sent", ValueError, "close")) == drive(f, fresh, ("sent", ValueError, "close"))
+        assert drive(g, fresh, ("sent", ValueError, "close")) == drive(
+            f, fresh, ("sent", ValueError, "close")
+        )
         assert drive(g, fresh, ()) == drive(f, fresh, ())
 
 
@@ -112,7 +114,7 @@ class Failure(ValueError):
 
 
 def refs_after(f):
-    """Whether things that f makes and hands to the collector ``made`` are gone at certain points."""
+    """What f says, without the garbage collector's help."""
     gc.disable()
     try:
         return f()
@@ -154,7 +156,7 @@ def test_an_unnamed_exception_is_let_go():
         made = []
 
         def make():
-            error = ValueError()
+            error = Failure()
             made.append(weakref.ref(error))
             return error
 

@@ -180,7 +180,9 @@ def test_blocks_under_different_handlers_stay_apart():
 
 def test_what_cannot_raise_joins_its_neighbours():
     assert len([x for x in canonical(guarded(operator.add, operator.is_)) if x[0] == "b"]) == 2
-    assert len([x for x in canonical(guarded(None, operator.add, operator.is_)) if x[0] == "b"]) == 2
+    assert (
+        len([x for x in canonical(guarded(None, operator.add, operator.is_)) if x[0] == "b"]) == 2
+    )
 
 
 def test_a_handler_that_nothing_reaches_goes():

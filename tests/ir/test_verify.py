@@ -8,7 +8,19 @@ import pytest
 
 from pullback.errors import InvalidIR
 from pullback.ir.builder import Builder
-from pullback.ir.core import CALL, GETCELL, GLOBAL, IR, SLOTSET, YIELD, Edge, ForIter, Info, Jump, Op
+from pullback.ir.core import (
+    CALL,
+    GETCELL,
+    GLOBAL,
+    IR,
+    SLOTSET,
+    YIELD,
+    Edge,
+    ForIter,
+    Info,
+    Jump,
+    Op,
+)
 from pullback.ir.intrinsics import push_exc_info
 from pullback.ir.verify import verify
 
@@ -159,8 +171,9 @@ FAULTS = [
     no_blocks, no_terminator, jump_to_entry, arguments_missing, wrong_arity,
     item_counts_as_argument, unknown_target, unknown_handler, defined_twice, same_id,
     handler_without_parameter, jump_to_handler, entry_is_handler, used_where_an_exception_led,
-    yield_of_nothing, used_before_definition, used_on_the_other_branch, order_in_block, never_defined, no_operand,
-    wrong_file, unknown_kind, call_of_nothing, more_keywords_than_operands, bad_keywords,
+    yield_of_nothing, used_before_definition, used_on_the_other_branch, order_in_block,
+    never_defined, no_operand, wrong_file, unknown_kind, call_of_nothing,
+    more_keywords_than_operands, bad_keywords,
     cell_without_operand, global_without_name, slot_without_slot,
 ]  # fmt: skip
 

@@ -1,5 +1,5 @@
-"""Instructions with labels -> the bytes, the tables of lines and of exceptions, and the stack size of
-a code object."""
+"""Instructions with labels -> the bytes, the tables of lines and of exceptions, and the stack size
+of a code object."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _PAIRS = {
 
 
 class Item(NamedTuple):
-    """An instruction (``op``), or the place of a label (``op`` is None), where the stack has ``arg``
-    entries."""
+    """An instruction (``op``), or the place of a label (``op`` is None), where the stack has
+    ``arg`` entries."""
 
     op: int | None
     arg: int

@@ -17,9 +17,7 @@ class Guard(NamedTuple):
     depth: int = 0
 
 
-def exception_table(
-    sizes: Iterable[tuple[Guard | None, int]], targets: dict[int, int]
-) -> bytes:
+def exception_table(sizes: Iterable[tuple[Guard | None, int]], targets: dict[int, int]) -> bytes:
     """``sizes``: for each instruction its guard and how many units it takes."""
     out = bytearray()
     start = position = 0

@@ -112,4 +112,3 @@ def write_later(e: Encoder) -> None:
         e.asm.place(failed, 3)
         e.asm.emit("CLEANUP_THROW")
         e.asm.jump("JUMP", after)
-

@@ -22,9 +22,7 @@ class Lifetimes:
     def __init__(self, ir: IR, slots: Slots, portable: bool) -> None:
         self.ir, self.slots, self.live = ir, slots, slots.live
         caught = handlers(ir)
-        self.whole = not portable and bool(
-            caught or any(op.kind in SUSPENSIONS for op in ir.ops())
-        )
+        self.whole = not portable and bool(caught or any(op.kind in SUSPENSIONS for op in ir.ops()))
         if portable:
             candidates: set[Value] = set()
         elif self.whole:
@@ -33,7 +31,7 @@ class Lifetimes:
         else:
             candidates = {v for v in iterators(ir) if v.name is None}
         cells = {op.result for op in ir.ops() if op.kind in (NEWCELL, FREECELL)}
-        cells |= {op.args[1] for op in ir.ops() if is_release(op)}  # type: ignore[arg-type]
+        cells |= {v for op in ir.ops() if is_release(op) for v in values(op.args)}
         self.mortal = {v for v in candidates - cells if v in slots.of and v not in slots.unbound}
 
     def ends(self, block: Block) -> Ends:

@@ -60,8 +60,8 @@ class Slots:
         return self._mutable[slot]
 
     def _place_mutable(self) -> dict[Slot, int]:
-        """A variable that lives in a slot has the local of its name, also if it is an argument: then
-        the slot gets it first of all, and nothing else reads the argument."""
+        """A variable that lives in a slot has the local of its name, also if it is an argument:
+        then the slot gets it first of all, and nothing else reads the argument."""
         found: dict[Slot, int] = {}
         for op in self.ir.ops():
             if op.kind in (SLOTGET, SLOTSET) and op.attr not in found:

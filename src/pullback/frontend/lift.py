@@ -222,7 +222,9 @@ def enter(m: Machine, raw: RawBlock, flow: Flow) -> Join:
 def lasti(flow: Flow, handler: int) -> bool:
     """Whether the handler finds the place of the exception on the stack."""
     return any(
-        b.handler.lasti for b in flow.blocks if b.handler is not None and b.handler.target == handler
+        b.handler.lasti
+        for b in flow.blocks
+        if b.handler is not None and b.handler.target == handler
     )
 
 

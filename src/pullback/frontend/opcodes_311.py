@@ -14,7 +14,7 @@ from .opcodes import COMMON, Table, branch_if, branch_if_none, handler, push_cal
 
 TABLE: Table = {
     **COMMON,
-    **opcodes_flow.COMMON,
+    **opcodes_flow.FLOW,
     "ASYNC_GEN_WRAP": push_call(intrinsics.async_gen_wrap, 1),
     "PREP_RERAISE_STAR": push_call(intrinsics.prep_reraise_star, 2),
     "CALL_FUNCTION_EX": calls.call_function_ex,

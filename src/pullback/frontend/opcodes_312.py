@@ -15,7 +15,7 @@ from .opcodes import COMMON, Table, branch_if, branch_if_none, handler, push_cal
 
 TABLE: Table = {
     **COMMON,
-    **opcodes_flow.COMMON,
+    **opcodes_flow.FLOW,
     "CALL": v311.call,
     "CALL_FUNCTION_EX": v311.TABLE["CALL_FUNCTION_EX"],
     "DICT_MERGE": v311.TABLE["DICT_MERGE"],

@@ -197,7 +197,9 @@ def exc_match(exc: BaseException, kind: Any) -> bool:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     for k in kinds:
         if not (isinstance(k, type) and issubclass(k, BaseException)):
-            raise TypeError("catching classes that do not inherit from BaseException is not allowed")
+            raise TypeError(
+                "catching classes that do not inherit from BaseException is not allowed"
+            )
     return any(issubclass(type(exc), k) for k in kinds)
 
 

@@ -58,8 +58,8 @@ def verify(ir: IR, typed: bool = False) -> IR:
     terminator whose edges lead to blocks and carry one argument for each parameter; nothing jumps
     to a handler, and its one parameter is the exception; every value is defined once, and its
     definition is executed before each use (where an exception leaves, only what comes before the
-    first operation that can raise has been executed); operations have the operands and the static part of their kind; with ``typed``, every
-    value that is used has a type.
+    first operation that can raise has been executed); operations have the operands and the static
+    part of their kind; with ``typed``, every value that is used has a type.
     """
     if not ir.blocks:
         raise _fault(ir, "there is no block")

@@ -31,8 +31,8 @@ def inline_call(ir: IR, op: Op, callee: IR, args: Iterable[Operand]) -> Block:
 
     ``callee`` is copied, with its places in the source, and left as it is; it may have loops,
     several returns, or none. Returns the block that continues behind the call. ValueError if the
-    number of arguments differs, if it is a generator or a coroutine, or if the callee reads globals or cells that mean something else
-    here."""
+    number of arguments differs, if the callee is a generator or a coroutine, or if it reads globals
+    or cells that mean something else here."""
     operands = tuple(args)
     if len(operands) != len(callee.args):
         raise ValueError(f"{callee.info.qualname} takes {len(callee.args)} arguments")

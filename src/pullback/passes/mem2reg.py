@@ -2,8 +2,8 @@
 blocks where different writes meet (only where the slot is read again).
 
 A typed slot that is read before it is written is undefined there; one without a type is a variable,
-and stays if its being unbound is seen. Slots that a handler reads stay: an exception can leave in the
-middle of a block.
+and stays if its being unbound is seen. Slots that a handler reads stay: an exception can leave in
+the middle of a block.
 """
 
 from __future__ import annotations
