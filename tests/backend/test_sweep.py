@@ -63,7 +63,7 @@ SLOW = [
 ]  # fmt: skip
 
 NOT_KEPT = {
-    # what reads frames: the line a dead frame was at, the values of locals, lines as they are traced
+    # what reads frames: where a dead frame was, the values of locals, lines as they are traced
     "test.test_exceptions": ["PEP626", "test_name_error_suggestions", "cleanup_exc_state"],
     "test.test_patma": ["TestTracing"],
     # objects let go by `x = None` are let go when the function ends
