@@ -174,6 +174,17 @@ def test_info():
     )
 
 
+def test_docstring_of_code_alone():
+    def documented():
+        """Doc."""
+
+    def silent():
+        return "text"
+
+    assert lift_code(documented.__code__).info.doc == "Doc."
+    assert lift_code(silent.__code__).info.doc is None
+
+
 def test_dispatcher_keeps_its_options():
     from numba import njit
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
-import itertools
 import operator
-from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -20,8 +18,6 @@ from ..errors import InvalidIR
 from ..ir.core import (
     GLOBAL,
     IR,
-    SLOTGET,
-    SLOTSET,
     Block,
     Branch,
     Const,
@@ -29,7 +25,6 @@ from ..ir.core import (
     ForIter,
     Info,
     Jump,
-    Op,
     Raise,
     Reraise,
     Return,
@@ -37,11 +32,10 @@ from ..ir.core import (
     Value,
 )
 from ..ir.edit import handlers
-from ..ir.intrinsics import check_bound
-from ..ir.releases import is_release
 from .assembler import CONDITIONAL_BACK
 from .encoder import Encoder
 from .exception_table import Guard
+from .facts import checked_params, deletions, stored_before
 from .flow_forms import write_later
 from .layout import Node, layout
 from .lifetimes import Lifetimes
@@ -394,68 +388,3 @@ def _flags(info: Info) -> int:
     for flag, on in ((_VARARGS, info.varargs), (_VARKEYWORDS, info.varkw)):
         flags = flags | flag if on else flags & ~flag
     return flags
-
-
-# -- facts ---------------------------------------------------------------------------------------
-def deletions(block: Block, uses: dict[Value, int]) -> set[Op]:
-    """The checks whose value is deleted by the next operation and not used otherwise: the
-    instruction that deletes checks by itself."""
-    found: set[Op] = set()
-    for op, after in itertools.pairwise(block.ops):
-        checks = op.is_call(check_bound) and uses.get(op.result) == 1
-        if checks and is_release(after) and after.args[1] is op.result:
-            found.add(op)
-        reads = op.kind == SLOTGET and not uses.get(op.result)
-        empties = after.kind == SLOTSET and isinstance(after.args[0], Undef)
-        if reads and empties and op.attr is after.attr:
-            found.add(op)
-    return found
-
-
-def checked_params(ir: IR) -> set[Value]:
-    """The parameters whose being unbound is seen: by a check, or by a cell."""
-    work = [op.args[1] for op in ir.ops() if op.is_call(check_bound)]
-    work += [op.args[0] for op in ir.ops() if op.kind == "newcell"]
-    feeds: dict[Value, list[Any]] = {}
-    for p, x in _copies_of(ir):
-        feeds.setdefault(p, []).append(x)
-    seen: set[Value] = set()
-    while work:
-        x = work.pop()
-        if isinstance(x, Value) and x not in seen:
-            seen.add(x)
-            work += feeds.get(x, ())
-    return seen
-
-
-def _copies_of(ir: IR) -> Iterator[tuple[Value, Any]]:
-    for b in ir:
-        for e in b.term.edges:
-            params = ir.blocks[e.target].params
-            yield from zip(params[len(params) - len(e.args) :], e.args)
-
-
-def stored_before(ir: IR, slots: Slots) -> dict[int, set[int]]:
-    """The slots that may have been stored to before each block."""
-    of = slots.of
-    before: dict[int, set[int]] = {b: set() for b in ir.blocks}
-    before[ir.entry.id] = {of[p] for p in ir.entry.params}
-    own = {b.id: {of[op.result] for op in b.ops if op.result in of} for b in ir}
-    changed = True
-    while changed:
-        changed = False
-        for b in ir:
-            out = before[b.id] | own[b.id]
-            for e in b.term.edges:
-                params = ir.blocks[e.target].params
-                into = before[e.target]
-                size = len(into)
-                into |= out
-                n = len(params) - len(e.args)
-                into.update(of[p] for p in params[:n] if p in of)
-                into.update(of[p] for p, x in zip(params[n:], e.args) if not isinstance(x, Undef))
-                changed |= len(into) != size
-            if b.handler is not None and not out <= before[b.handler]:
-                before[b.handler] |= out
-                changed = True
-    return before

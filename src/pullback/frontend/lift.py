@@ -30,7 +30,6 @@ from .sends import fold
 
 VERSIONS = ((3, 11), (3, 12), (3, 13))
 
-_HAS_DOC = 0x4000000  # CO_HAS_DOCSTRING; before 3.13 the first constant is the docstring or None
 _FRAME_READERS = ("locals", "vars", "dir", "eval", "exec")
 
 
@@ -90,8 +89,7 @@ def describe(code: CodeType, globals: dict[str, Any]) -> Info:
     """What a code object says of its function."""
     varargs, varkw = bool(code.co_flags & 4), bool(code.co_flags & 8)
     n = code.co_argcount + code.co_kwonlyargcount + varargs + varkw
-    has_doc = sys.version_info < (3, 13) or code.co_flags & _HAS_DOC
-    doc = code.co_consts[0] if code.co_consts and has_doc else None
+    doc = code.co_consts[0] if code.co_consts else None  # the docstring or None
     return Info(
         name=code.co_name,
         qualname=code.co_qualname,
