@@ -45,7 +45,8 @@ def test_everything(name):
 
 MODULES = [
     "heapq", "bisect", "colorsys", "string", "textwrap", "fractions", "difflib", "json", "csv",
-    "copy", "pprint", "contextlib", "functools", "dataclasses", "random", "collections", "asyncio.queues",
+    "copy", "pprint", "contextlib", "functools", "dataclasses", "random", "collections",
+    "asyncio.queues",
 ]  # fmt: skip
 """Modules of the standard library whose functions are replaced."""
 

@@ -13,7 +13,7 @@ from ..ir.core import FREECELL, IR, NEWCELL, SUSPENSIONS, Block, Edge, ForIter, 
 from ..ir.edit import handlers
 from ..ir.liveness import values
 from ..ir.releases import is_release
-from .slots import Ends, Slots, last_uses
+from .slots import Slots
 
 
 class Lifetimes:
@@ -33,9 +33,6 @@ class Lifetimes:
         cells = {op.result for op in ir.ops() if op.kind in (NEWCELL, FREECELL)}
         cells |= {v for op in ir.ops() if is_release(op) for v in values(op.args)}
         self.mortal = {v for v in candidates - cells if v in slots.of and v not in slots.unbound}
-
-    def ends(self, block: Block) -> Ends:
-        return last_uses(block, self.live.out[block.id])
 
     def dying(self, vs: list[Value], kept: set[int]) -> list[int]:
         """The locals of those of the values that are let go, but those in ``kept``."""

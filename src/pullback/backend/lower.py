@@ -150,7 +150,7 @@ class Lowering:
         self.dying: list[Value] = []
         skip = self.e.stacking
         deleting = deletions(block, skip.uses)
-        for op, last in zip(block.ops, self.lifetimes.ends(block).dying):
+        for op, last in zip(block.ops, self.slots.ends[block.id].dying):
             self.dying += last
             if op.result not in skip.inline and op not in skip.items and op not in deleting:
                 self.e.statement(op)

@@ -33,14 +33,15 @@ from ..ir.unbound import may_be_unbound
 
 
 class Slots:
-    """``of`` maps each value that has one to its slot, ``names`` are the slots' names. ``held``:
-    values that live in no slot (on the stack, parts of an unpacking)."""
+    """``of`` maps each value that has one to its slot, ``names`` are the slots' names, ``ends`` says
+    where values die. ``held``: values that live in no slot (on the stack, parts of an unpacking)."""
 
     def __init__(self, ir: IR, held: set[Value]) -> None:
         self.ir, self.held = ir, held
         self.live = liveness(ir)
         self.names: list[str] = argument_names(ir)
         self.of: dict[Value, int] = {}
+        self.ends: dict[int, Ends] = {}
         self.cells: set[int] = set()
         self._index: dict[str, int] = {n: i for i, n in enumerate(self.names)}
         self._families: dict[str, list[int]] = {}
@@ -92,7 +93,7 @@ class Slots:
 
     # -- the walk ---------------------------------------------------------------------------------
     def _block(self, block: Block) -> None:
-        ends = last_uses(block, self.live.out[block.id])
+        ends = self.ends[block.id] = last_uses(block, self.live.out[block.id])
         taken = {self.of[v] for v in self.live.into[block.id] if v in self.of}
         for p in block.params:
             if block is self.ir.entry:

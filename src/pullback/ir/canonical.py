@@ -44,9 +44,9 @@ def canonicalize(ir: IR) -> IR:
         remove_dead_params(ir)
         drop_idle_releases(ir)
         skip_empty_blocks(ir)
-        merge_blocks(ir)
+        merged = merge_blocks(ir)
         drop_idle_slots(ir)
-        if drop_idle_handlers(ir) or skip_empty_blocks(ir):
+        if drop_idle_handlers(ir) or (merged and skip_empty_blocks(ir)):
             continue
         use_checked(ir)
         break
@@ -132,9 +132,10 @@ def _used_beyond_own_edge(ir: IR) -> set[Value]:
     return used
 
 
-def merge_blocks(ir: IR) -> None:
+def merge_blocks(ir: IR) -> bool:
     """Append to each block the one it jumps to, if that has no other way in, under the handler of
-    the one that can raise."""
+    the one that can raise. Returns whether there were any."""
+    before = len(ir.blocks)
     ways = _ways_in(ir)
     mapping: dict[Value, Operand] = {}
     for b in list(ir):
@@ -155,13 +156,17 @@ def merge_blocks(ir: IR) -> None:
             b.term = target.term
             del ir.blocks[target.id]
     ir.substitute(mapping)
+    return len(ir.blocks) < before
 
 
 def drop_idle_handlers(ir: IR) -> bool:
     """Drop the handlers that only let the exception go on, and those that none reaches. Returns
     whether there were any."""
+    caught = handlers(ir)
+    if not caught:
+        return False
     passed: dict[int, int | None] = {}
-    for h in handlers(ir):
+    for h in caught:
         b = ir.blocks[h]
         if not b.ops and isinstance(b.term, Reraise) and b.term.exc is b.params[0]:
             passed[h] = b.handler
