@@ -33,8 +33,9 @@ from ..ir.unbound import may_be_unbound
 
 
 class Slots:
-    """``of`` maps each value that has one to its slot, ``names`` are the slots' names, ``ends`` says
-    where values die. ``held``: values that live in no slot (on the stack, parts of an unpacking)."""
+    """``of`` maps each value that has one to its slot, ``names`` are the slots' names, ``ends``
+    says where values die. ``held``: values that live in no slot (on the stack, parts of an
+    unpacking)."""
 
     def __init__(self, ir: IR, held: set[Value]) -> None:
         self.ir, self.held = ir, held
