@@ -6,7 +6,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import signal
 import sys
+import threading
 import traceback
 import types
 import weakref
@@ -102,6 +104,47 @@ def test_traceback_through_a_finally():
             return "".join(traceback.format_exception(e)[1:])
 
     assert shown(again(f)).replace("test_flow", "") == shown(f).replace("test_flow", "")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer")
+def test_an_interrupt_leads_to_the_handler_of_its_loop():
+    def spin():
+        n = 0
+        try:
+            while True:
+                n = 1
+        except Interrupt:
+            return n
+
+    def count(n):
+        while True:
+            try:
+                while n >= 0:
+                    n += 1
+            except Interrupt:
+                yield n > 3
+
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals come to the main thread")
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        spin, counted = again(spin), again(count)(0)
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        assert spin() == 1
+        for _ in range(2):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            assert next(counted)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Interrupt(Exception):
+    pass
+
+
+def interrupt(*_):
+    raise Interrupt
 
 
 # -- what is let go, and when ----------------------------------------------------------------------

@@ -75,3 +75,15 @@ def stored_before(ir: IR, slots: Slots) -> dict[int, set[int]]:
                 before[b.handler] |= out
                 changed = True
     return before
+
+
+def guarded_heads(ir: IR, order: list[int]) -> set[int]:
+    """The blocks to which others under the same handler, laid out behind them, lead back."""
+    place = {b: i for i, b in enumerate(order)}
+    return {
+        s
+        for b in ir
+        if b.handler is not None
+        for s in b.successors
+        if ir.blocks[s].handler == b.handler and place[s] <= place[b.id]
+    }

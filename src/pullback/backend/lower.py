@@ -35,7 +35,7 @@ from ..ir.edit import handlers
 from .assembler import CONDITIONAL_BACK
 from .encoder import Encoder
 from .exception_table import Guard
-from .facts import checked_params, deletions, stored_before
+from .facts import checked_params, deletions, guarded_heads, stored_before
 from .flow_forms import write_later
 from .layout import Node, layout
 from .lifetimes import Lifetimes
@@ -116,9 +116,11 @@ class Lowering:
         order = layout(self.ir, self.needs_node)
         self.labels = {node: self.asm.label() for node in order}
         self._prologue()
+        heads = guarded_heads(self.ir, [n.block for n in order if n.edge is None])
         for node, after in zip(order, [*order[1:], None]):
             self.after = after
             block = self.ir.blocks[node.block]
+            self._mind_interrupts(block if node.edge is None and node.block in heads else None)
             self.asm.place(self.labels[node], int(node.edge is None and block.id in self.handlers))
             self.asm.guard = self._guard(block)
             if node.edge is None:
@@ -127,6 +129,14 @@ class Lowering:
                 self._edge_node(node)
         write_later(self.e)
         return Lowered(self._code(), self.e.constants)
+
+    def _mind_interrupts(self, head: Block | None) -> None:
+        """CPython (until 3.12) looks for the handler of an interrupt, which comes when a loop goes
+        back to its head, at the instruction before the head."""
+        if head is not None and self.asm.guard != self._guard(head):
+            self.asm.guard = self._guard(head)
+            self.asm.loc = head.ops[0].loc if head.ops else head.term.loc
+            self.asm.emit("NOP")
 
     def _guard(self, block: Block) -> Guard | None:
         return None if block.handler is None else Guard(self.labels[Node(block.handler)])
