@@ -153,12 +153,13 @@ class Machine:
 
     # -- locals --------------------------------------------------------------------------------
     def read(self, i: int) -> Operand:
-        """The value of local i, after a check wherever it may be unbound."""
+        """The value of local i, after a check wherever it may be unbound. (The temporaries of
+        lowered code are bound wherever they are read.)"""
         if self.in_slot(i):
             return self.op(SLOTGET, (), self.slots[i])
         x = self.locals[i]
         if not self.bound >> i & 1:
-            if not isinstance(x, Const):
+            if not isinstance(x, Const) and self.value_names[i] is not None:
                 x = self.call(intrinsics.check_bound, x, Const(self.plain_name(i)))
                 x.name = self.value_names[i]
                 self.locals[i] = x
