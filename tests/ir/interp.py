@@ -25,6 +25,7 @@ from pullback.ir.core import (
     Op,
     Operand,
     Raise,
+    Reraise,
     Return,
     Undef,
     Value,
@@ -69,6 +70,8 @@ class Interpreter:
                 term = block.term
                 if isinstance(term, Return):
                     return self.read(term.value)
+                if isinstance(term, Reraise):
+                    raise self.read(term.exc)
                 if isinstance(term, Raise):
                     self.throw(term)
                 edge, items = self.leave(term)
@@ -77,7 +80,7 @@ class Interpreter:
             except Exception as e:
                 if block.handler is None:
                     raise
-                self.exception, edge, items = e, Edge(block.handler), ()
+                self.exception, edge, items = e, Edge(block.handler), (e,)
             block = self.enter(edge, items)
 
     def enter(self, edge: Edge, items: tuple[Any, ...]) -> Any:

@@ -6,8 +6,8 @@ import operator
 
 from pullback.ir.builder import Builder
 from pullback.ir.canonical import canonicalize
-from pullback.ir.core import IR, ForIter, Info, Undef
-from pullback.ir.intrinsics import check_bound
+from pullback.ir.core import IR, ForIter, Info, Reraise, Slot, Undef
+from pullback.ir.intrinsics import check_bound, release
 from pullback.ir.printer import format_ir
 from pullback.ir.verify import verify
 
@@ -154,3 +154,79 @@ def test_values_are_named_after_parameters():
     b.branch(ir.args[0], join, join, [b.call(print)], [1])
     b.at(join).ret(join.params[0])
     assert canonical(ir)[1] == "  %1.x = print()"
+
+
+# -- handlers, slots -------------------------------------------------------------------------------
+def guarded(*callees):
+    """Blocks, one for each callee, the handler of all but the last (None: the block is empty)."""
+    ir, b = function("x")
+    handler = ir.block([ir.value("exc")])
+    Builder(ir, handler).ret(handler.params[0])
+    blocks = [ir.block() for _ in callees]
+    b.jump(blocks[0])
+    for block, after, callee in zip(blocks, [*blocks[1:], None], callees):
+        b.at(block)
+        if callee is not None:
+            b.call(callee, ir.args[0], 1)
+        b.jump(after) if after else b.ret(None)
+        block.handler = handler.id if after else None
+    return ir
+
+
+def test_blocks_under_different_handlers_stay_apart():
+    lines = canonical(guarded(operator.add, operator.sub))
+    assert lines[0] == "b0(%0.x) handler b2:" and "b1():" in lines
+
+
+def test_what_cannot_raise_joins_its_neighbours():
+    assert len([x for x in canonical(guarded(operator.add, operator.is_)) if x[0] == "b"]) == 2
+    assert (
+        len([x for x in canonical(guarded(None, operator.add, operator.is_)) if x[0] == "b"]) == 2
+    )
+
+
+def test_a_handler_that_nothing_reaches_goes():
+    assert not any("handler" in x for x in canonical(guarded(operator.is_, operator.add)))
+
+
+def test_an_endless_loop_is_interrupted():
+    ir, b = function("x")
+    spin, handler = ir.block(), ir.block([ir.value("exc")])
+    b.jump(spin)
+    b.at(spin).jump(spin)
+    b.at(handler).ret(handler.params[0])
+    spin.handler = handler.id
+    assert "b1() handler b2:" in canonical(ir)
+
+
+def test_a_handler_that_only_reraises_is_skipped():
+    ir = guarded(operator.add, operator.sub)
+    outer, handler = ir.block([ir.value("exc")]), ir.blocks[1]
+    Builder(ir, outer).ret(ir.args[0])
+    handler.handler, handler.term = outer.id, Reraise(handler.params[0])
+    lines = canonical(ir)
+    assert not any("reraise" in x for x in lines) and lines[0].endswith("handler b2:")
+    assert lines[lines.index("b2(%3.exc):") + 1] == "  return %0.x"
+
+
+def test_slots_are_not_used_in_vain():
+    ir, b = function("x")
+    slot = Slot("s")
+    b.set(slot, ir.args[0])
+    b.get(slot)
+    b.set(slot, b.call(operator.neg, ir.args[0]))
+    b.set(slot, Undef("s"))
+    b.get(slot)
+    b.ret(None)
+    assert [x.split("(")[0].split(" = ")[1] for x in canonical(ir)[1:-1]] == [
+        "slotset[s]", "neg", "slotset[s]", "slotget[s]",
+    ]  # fmt: skip
+
+
+def test_releases_of_what_is_still_used_go():
+    ir, b = function("x", "y")
+    x, y = ir.args
+    b.call(release, x)
+    b.call(release, y)
+    b.ret(x)
+    assert canonical(ir)[1:] == ["  %2 = release(%1.y)", "  return %0.x"]

@@ -3,6 +3,7 @@ from hypothesis import given
 from pullback.ir.dominators import (
     EXIT,
     dominators,
+    executed_before,
     flow,
     postdominators,
     postorder,
@@ -100,3 +101,12 @@ def test_the_handler_is_a_successor():
     ir.blocks[1].handler = 3
     assert dominators(ir).idom[3] == 1
     assert postdominators(ir).idom[1] == EXIT
+
+
+def test_what_an_exception_leaves_behind_is_not_executed():
+    ir = cfg([[1], [2], [3], [4], []])
+    assert executed_before(ir)(1, 2) and not executed_before(ir)(2, 1)
+    ir.blocks[1].handler = 3
+    before = executed_before(ir)
+    assert dominators(ir).dominates(1, 3)
+    assert before(1, 2) and not before(1, 3) and not before(1, 4) and before(0, 4) and before(3, 4)

@@ -8,7 +8,20 @@ import pytest
 
 from pullback.errors import InvalidIR
 from pullback.ir.builder import Builder
-from pullback.ir.core import CALL, GETCELL, GLOBAL, IR, SLOTSET, Edge, ForIter, Info, Jump, Op
+from pullback.ir.core import (
+    CALL,
+    GETCELL,
+    GLOBAL,
+    IR,
+    SLOTSET,
+    YIELD,
+    Edge,
+    ForIter,
+    Info,
+    Jump,
+    Op,
+)
+from pullback.ir.intrinsics import push_exc_info
 from pullback.ir.verify import verify
 
 
@@ -62,6 +75,34 @@ def unknown_target(ir):
 
 def unknown_handler(ir):
     ir.blocks[2].handler = 9
+
+
+def handled(ir):
+    """Give the body a handler."""
+    handler = ir.block([ir.value("exc")])
+    Builder(ir, handler).ret(ir.args[0])
+    ir.blocks[2].handler = handler.id
+    return verify(ir).blocks[handler.id]
+
+
+def handler_without_parameter(ir):
+    handled(ir).params.clear()
+
+
+def jump_to_handler(ir):
+    ir.blocks[1].term.orelse = Edge(handled(ir).id, [1])
+
+
+def entry_is_handler(ir):
+    ir.blocks[2].handler = 0
+
+
+def used_where_an_exception_led(ir):
+    handled(ir).term.value = ir.blocks[2].ops[0].result
+
+
+def yield_of_nothing(ir):
+    ir.entry.ops.append(Op(YIELD, ir.value(), ()))
 
 
 def defined_twice(ir):
@@ -129,8 +170,10 @@ def slot_without_slot(ir):
 FAULTS = [
     no_blocks, no_terminator, jump_to_entry, arguments_missing, wrong_arity,
     item_counts_as_argument, unknown_target, unknown_handler, defined_twice, same_id,
-    used_before_definition, used_on_the_other_branch, order_in_block, never_defined, no_operand,
-    wrong_file, unknown_kind, call_of_nothing, more_keywords_than_operands, bad_keywords,
+    handler_without_parameter, jump_to_handler, entry_is_handler, used_where_an_exception_led,
+    yield_of_nothing, used_before_definition, used_on_the_other_branch, order_in_block,
+    never_defined, no_operand, wrong_file, unknown_kind, call_of_nothing,
+    more_keywords_than_operands, bad_keywords,
     cell_without_operand, global_without_name, slot_without_slot,
 ]  # fmt: skip
 
@@ -142,6 +185,18 @@ def test_fault_is_found(fault):
     with pytest.raises(InvalidIR) as info:
         verify(ir)
     assert info.value.code == "PB104"
+
+
+def test_what_cannot_raise_comes_before_an_exception_leaves():
+    ir = loop()
+    handler = handled(ir)
+    early = ir.call(push_exc_info, ir.args[0])
+    ir.blocks[2].ops.insert(0, early)
+    handler.term.value = early.result
+    verify(ir)
+    ir.blocks[2].ops.insert(0, ir.call(print))
+    with pytest.raises(InvalidIR):
+        verify(ir)
 
 
 def test_types():

@@ -100,8 +100,19 @@ def test_a_check_that_passed_passes_again():
 def test_a_handler_cannot_rely_on_what_it_guards():
     ir, a, b, (_, left, _, end) = diamond()
     product(left, a, b)
-    handler = Builder(ir, ir.block())
+    handler = Builder(ir, ir.block([ir.value()]))
     handler.ret(product(handler, a, b))
     left.block.handler = handler.block.id
     end.ret(a)
+    assert not cse(ir)
+
+
+def test_nor_can_what_follows_the_handler():
+    """The block dominates the end, which is reached without its operations all the same."""
+    ir, a, b, (entry, *_, end) = diamond()
+    handler = Builder(ir, ir.block([ir.value()]))
+    handler.jump(end.block)
+    product(entry, a, b)
+    entry.block.handler = handler.block.id
+    end.ret(product(end, a, b))
     assert not cse(ir)

@@ -1,3 +1,4 @@
+import inspect
 import operator
 
 import pytest
@@ -5,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pullback.ir.builder import Builder
-from pullback.ir.core import FREECELL, GLOBAL, IR, SLOTSET, Info, Loc, Slot
+from pullback.ir.core import FREECELL, GLOBAL, IR, SLOTSET, YIELD, Info, Loc, Slot
 from pullback.ir.verify import verify
 from pullback.passes.inline import inline_call
 from pullback.passes.simplify_cfg import simplify_cfg
@@ -133,11 +134,20 @@ def test_exceptions_of_the_callee_reach_the_callers_handler():
     at = Builder(callee, callee.block([callee.value("x")]))
     at.ret(at.call(operator.truediv, 1, callee.args[0]))
     ir, y = doubled_call(callee)
-    handler = ir.block()
+    handler = ir.block([ir.value("exc")])
     Builder(ir, handler).ret("handled")
     ir.entry.handler = handler.id
     inline_call(ir, ir[y], callee, ir.args)
     assert run(ir, 2) == 1.0 and run(ir, 0) == "handled"
+
+
+def test_generators_are_not_inlined():
+    callee = IR(Info(flags=inspect.CO_GENERATOR))
+    at = Builder(callee, callee.block([callee.value("x")]))
+    at.ret(at.op(YIELD, callee.args[0]))
+    ir, y = doubled_call(callee)
+    with pytest.raises(ValueError, match="a generator"):
+        inline_call(ir, ir[y], callee, ir.args)
 
 
 def test_slots_of_two_copies_are_two():

@@ -46,10 +46,13 @@ def test_unset_is_undefined_of_the_slots_type():
         assert run(ir, arg) == 1.0
 
 
-def test_unset_and_untyped_is_an_unbound_name():
+def test_a_variable_that_may_be_unbound_stays():
+    """Reading it raises, which reading a value would not."""
     ir = branching(1.0, None, slot=Slot("s"))
-    assert mem2reg(ir)
-    assert ir.blocks[2].edges[0].args == (Undef("s"),)
+    assert not mem2reg(ir) and slots_left(ir) != []
+    assert run(ir, True) == 1.0
+    ir = branching(1.0, 2.0, slot=Slot("s"))
+    assert mem2reg(ir) and run(ir, False) == 2.0
 
 
 def test_contents_are_converted_to_the_slots_type():

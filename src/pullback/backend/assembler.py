@@ -1,4 +1,5 @@
-"""Instructions with labels -> the bytes, the line table and the stack size of a code object."""
+"""Instructions with labels -> the bytes, the tables of lines and of exceptions, and the stack size
+of a code object."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..frontend.decode import CACHES
 from ..ir.core import Loc
+from .exception_table import Guard, exception_table
 
 _EXTENDED_ARG = dis.opmap["EXTENDED_ARG"]
 _311 = sys.version_info[:2] == (3, 11)
@@ -34,41 +36,47 @@ _PAIRS = {
 
 
 class Item(NamedTuple):
-    """An instruction (``op``), or the place of a label (``op`` is None)."""
+    """An instruction (``op``), or the place of a label (``op`` is None), where the stack has
+    ``arg`` entries."""
 
     op: int | None
     arg: int
     label: int | None
     loc: Loc
+    guard: Guard | None = None
 
 
 class Assembled(NamedTuple):
     code: bytes
     linetable: bytes
+    exceptiontable: bytes
     stacksize: int
 
 
 class Assembler:
-    """Collects instructions. ``loc`` is given to each until it is changed."""
+    """Collects instructions. ``loc`` and ``guard``, where exceptions lead, are given to each until
+    they are changed."""
 
     def __init__(self, first_line: int) -> None:
         self.items: list[Item] = []
         self.loc = Loc()
+        self.guard: Guard | None = None
         self.first_line = first_line
         self._labels = 0
         self._placed: set[int] = set()
 
     def emit(self, name: str, arg: int = 0) -> None:
-        self.items.append(Item(dis.opmap[name], arg, None, self.loc))
+        self.items.append(Item(dis.opmap[name], arg, None, self.loc, self.guard))
 
     def label(self) -> int:
         """A new label, not yet placed."""
         self._labels += 1
         return self._labels
 
-    def place(self, label: int) -> None:
+    def place(self, label: int, depth: int = 0) -> None:
+        """Here, where the stack has ``depth`` entries, is the label."""
         self._placed.add(label)
-        self.items.append(Item(None, 0, label, self.loc))
+        self.items.append(Item(None, depth, label, self.loc))
 
     def is_placed(self, label: int) -> bool:
         return label in self._placed
@@ -76,7 +84,7 @@ class Assembler:
     def jump(self, name: str, label: int) -> None:
         """Jump to a label, which decides the direction."""
         op = dis.opmap[_jump_name(name, label in self._placed)]
-        self.items.append(Item(op, 0, label, self.loc))
+        self.items.append(Item(op, 0, label, self.loc, self.guard))
 
     def assemble(self) -> Assembled:
         self.items = _paired(self.items) if _PAIRS else self.items
@@ -95,7 +103,10 @@ class Assembler:
                 code += bytes((_EXTENDED_ARG, arg >> shift & 255))
             code += bytes((item.op, arg & 255)) + bytes(2 * caches)
             lines.add(item.loc, size)
-        return Assembled(bytes(code), lines.finish(), _stack_size(self.items))
+        handled = exception_table(
+            ((x.guard, size) for x, size in zip(self.items, offsets) if x.op is not None), targets
+        )
+        return Assembled(bytes(code), lines.finish(), handled, _stack_size(self.items))
 
 
 def _paired(items: list[Item]) -> list[Item]:
@@ -105,15 +116,16 @@ def _paired(items: list[Item]) -> list[Item]:
         before = out[-1] if out else item
         pair = _PAIRS.get((before.op, item.op))  # type: ignore[arg-type]
         low = before.arg < 16 and item.arg < 16
-        if out and pair is not None and low and before.loc.line == item.loc.line:
-            out[-1] = Item(pair, before.arg << 4 | item.arg, None, item.loc)
+        together = before.loc.line == item.loc.line and before.guard == item.guard
+        if out and pair is not None and low and together:
+            out[-1] = Item(pair, before.arg << 4 | item.arg, None, item.loc, item.guard)
         else:
             out.append(item)
     return out
 
 
 def _jump_name(name: str, backward: bool) -> str:
-    if name == "FOR_ITER":
+    if name in ("FOR_ITER", "SEND", "JUMP_BACKWARD_NO_INTERRUPT"):
         return name
     if name == "JUMP":
         return "JUMP_BACKWARD" if backward else "JUMP_FORWARD"
@@ -149,15 +161,15 @@ def _extensions(arg: int) -> int:
 
 
 def _stack_size(items: list[Item]) -> int:
-    """Blocks start with an empty stack (a loop's end with at most two entries)."""
+    """Labels say how deep the stack is (but at a loop's end, where it has up to two entries)."""
     depth = deepest = 0
     for item in items:
         if item.op is None:
-            depth = 0
+            depth = item.arg
             continue
         depth = max(0, depth + _effect(item.op, item.arg))
         deepest = max(deepest, depth)
-    return deepest + 2
+    return deepest + 3
 
 
 @lru_cache(maxsize=4096)

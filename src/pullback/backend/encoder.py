@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..ir.core import (
+    AWAIT,
     CLOSURE,
     CUT,
+    DELEGATE,
     FREECELL,
     GETCELL,
     GLOBAL,
@@ -18,7 +20,9 @@ from ..ir.core import (
     SETCELL,
     SLOTGET,
     SLOTSET,
+    YIELD,
     Const,
+    Loc,
     Op,
     Operand,
     Undef,
@@ -26,11 +30,15 @@ from ..ir.core import (
     const_key,
 )
 from ..ir.intrinsics import check_bound
+from ..ir.unbound import may_be_empty
 from .assembler import Assembler
+from .exception_table import Guard
+from .flow_forms import write_delegation, write_yield
 from .forms import BOOLEAN, SYMBOLS, Form, form_of
 from .slots import Slots
 from .stacking import Stacking
 from .target import target
+from .unpackings import write_items
 
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 
@@ -47,6 +55,8 @@ class Encoder:
         self._const_index: dict[tuple[Any, ...], int] = {const_key(ir.info.doc): 0}
         self.names: dict[str, int] = {}
         self.stored: set[int] = set()  # the slots that may have been stored to before
+        self.empty = set() if portable else may_be_empty(ir)
+        self.later: list[tuple[int, int, Guard | None, Loc]] = []  # what is out of the way
         self.constants: dict[str, Any] = {}
         self._constant_names: dict[int, str] = {}
         self._global_names = {op.attr for op in ir.ops() if op.kind == GLOBAL}
@@ -168,7 +178,7 @@ class Encoder:
     def clear(self, slot: int) -> None:
         """Make a slot unbound."""
         if slot in self.stored:
-            self.asm.emit("LOAD_CONST", self.const_index(None))
+            self.constant(None)
             self.asm.emit("STORE_FAST", slot)
             self.asm.emit("DELETE_FAST", slot)
 
@@ -190,12 +200,7 @@ class Encoder:
     def unpacking(self, op: Op) -> None:
         """Unpack to the slots of the items."""
         self.asm.loc = op.loc
-        self.push(op.args[1:2])
-        counts = [x.value for x in op.args[2:] if isinstance(x, Const)]
-        if len(counts) == 1:
-            self.asm.emit("UNPACK_SEQUENCE", counts[0])
-        else:
-            self.asm.emit("UNPACK_EX", counts[0] | counts[1] << 8)
+        write_items(self, op)
         for item in self.stacking.unpackings[op]:
             self.store(None if item is None else self.slots.of.get(item))
 
@@ -285,13 +290,24 @@ def _set_cell(e: Encoder, op: Op) -> bool:
 
 
 def _slot_get(e: Encoder, op: Op) -> bool:
-    e.asm.emit("LOAD_FAST", e.slots.mutable(op.attr))
+    slot = e.slots.mutable(op.attr)
+    if op in e.empty:
+        e.target.load_checked(slot)
+    else:
+        e.asm.emit("LOAD_FAST", slot)
     return True
 
 
 def _slot_set(e: Encoder, op: Op) -> bool:
-    e.push(op.args)
-    e.asm.emit("STORE_FAST", e.slots.mutable(op.attr))
+    slot, content = e.slots.mutable(op.attr), op.args[0]
+    if isinstance(content, Undef):
+        if op in e.empty:
+            e.constant(None)
+            e.asm.emit("STORE_FAST", slot)
+        e.asm.emit("DELETE_FAST", slot)
+    elif not isinstance(content, Value) or e.slots.of.get(content) != slot:
+        e.push(op.args)
+        e.asm.emit("STORE_FAST", slot)
     return False
 
 
@@ -309,4 +325,7 @@ _STRUCTURAL = {
     SLOTGET: _slot_get,
     SLOTSET: _slot_set,
     CUT: _nothing,
+    YIELD: write_yield,
+    DELEGATE: write_delegation,
+    AWAIT: write_delegation,
 }

@@ -277,6 +277,15 @@ def _check_bound(e: Encoder, op: Op) -> None:
         e.operand(x)
 
 
+@form(i.release, n=1, result=False, order=lambda op: ())
+def _release(e: Encoder, op: Op) -> None:
+    """It is known to be bound; Numba counts by itself."""
+    slot = e.slots.of.get(op.args[1])  # type: ignore[arg-type]
+    if slot is not None and not e.portable:
+        e.asm.emit("DELETE_FAST", slot)
+        e.stored.discard(slot)
+
+
 # -- calls ---------------------------------------------------------------------------------------
 def call_order(op: Op) -> Sequence[Operand]:
     """A method's object stands for the method, if that is not kept."""
@@ -287,6 +296,7 @@ def write_call(e: Encoder, op: Op) -> None:
     fn, n = op.args[0], len(op.args) - 1
     made = e.on_stack(fn)
     if made is not None and made.kind == GLOBAL and made.attr != "__build_class__":
+        e.asm.loc = made.loc
         e.target.load_global(e.name(made.attr), True)
     elif made is not None and is_attribute(made):
         e.push(made.args[1:2])
@@ -294,6 +304,7 @@ def write_call(e: Encoder, op: Op) -> None:
         e.target.load_method(e.name(constant(made.args[2])))
     else:
         e.callable(fn)
+    e.asm.loc = op.loc
     e.push(op.args[1:])
     e.asm.loc = op.loc
     e.target.call(n, e.const_index(op.kwnames) if op.kwnames else None)
@@ -328,10 +339,6 @@ def _dict_merge(e: Encoder, op: Op) -> None:
     e.push([target, items])
     e.asm.emit("DICT_MERGE", 1)
     e.drop_below(2 if e.target.null_first else 3)
-
-
-UNPACKINGS = {i.unpack: 2, i.unpack_ex: 3}
-"""Number of arguments. Written only with the items that follow; otherwise they are plain calls."""
 
 
 def order_of(op: Op) -> Sequence[Operand]:

@@ -17,11 +17,14 @@ class Node(NamedTuple):
 
 def layout(ir: IR, needs_node: Callable[[Block, int], bool]) -> list[Node]:
     """Reverse postorder: what a block leads to first comes right behind it where it can, and each
-    slot is stored to, textually, before it is loaded (Numba reads in this order)."""
+    slot is stored to, textually, before it is loaded (Numba reads in this order); handlers come
+    late."""
 
     def ways(node: Node) -> Iterator[Node]:
         block = ir.blocks[node.block]
         edges = block.term.edges
+        if node.edge is None and block.handler is not None:
+            yield Node(block.handler)
         if node.edge is not None:
             yield Node(edges[node.edge].target)
             return

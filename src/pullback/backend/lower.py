@@ -3,14 +3,14 @@
 Every block starts with an empty stack. Parameters are local slots; an edge copies its arguments in
 parallel: it loads all, then stores in reverse, the stack being the temporary. Blocks are laid out
 in reverse postorder, and an edge that needs instructions of its own from a block with several ways
-out becomes a node of that order.
+out becomes a node of that order. A handler starts with the exception alone on the stack.
 """
 
 from __future__ import annotations
 
 import builtins
+import inspect
 import operator
-from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -26,19 +26,24 @@ from ..ir.core import (
     Info,
     Jump,
     Raise,
+    Reraise,
     Return,
     Undef,
     Value,
 )
-from ..ir.intrinsics import check_bound
-from ..ir.liveness import values
+from ..ir.edit import handlers
 from .assembler import CONDITIONAL_BACK
 from .encoder import Encoder
+from .exception_table import Guard
+from .facts import checked_params, deletions, guarded_heads, stored_before
+from .flow_forms import write_later
 from .layout import Node, layout
+from .lifetimes import Lifetimes
 from .slots import Slots
 from .stacking import Stacking
 
 _OPTIMIZED_NEWLOCALS, _VARARGS, _VARKEYWORDS = 3, 4, 8
+_SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Lowered(NamedTuple):
@@ -100,7 +105,8 @@ class Lowering:
         self.slots.place_free_cells()
         self.e = Encoder(ir, stacking, self.slots, portable)
         self.asm = self.e.asm
-        self.iterators = set() if portable else iterators(ir)
+        self.lifetimes = Lifetimes(ir, self.slots, portable)
+        self.handlers = handlers(ir)
         self.checked = checked_params(ir)
         clears = self.checked or any(op.kind == "newcell" for op in ir.ops())
         self.before = stored_before(ir, self.slots) if clears else {b: set() for b in ir.blocks}
@@ -110,38 +116,84 @@ class Lowering:
         order = layout(self.ir, self.needs_node)
         self.labels = {node: self.asm.label() for node in order}
         self._prologue()
+        heads = guarded_heads(self.ir, [n.block for n in order if n.edge is None])
         for node, after in zip(order, [*order[1:], None]):
             self.after = after
-            self.asm.place(self.labels[node])
+            block = self.ir.blocks[node.block]
+            self._mind_interrupts(block if node.edge is None and node.block in heads else None)
+            self.asm.place(self.labels[node], int(node.edge is None and block.id in self.handlers))
+            self.asm.guard = self._guard(block)
             if node.edge is None:
-                self._block(self.ir.blocks[node.block])
+                self._block(block)
             else:
                 self._edge_node(node)
+        write_later(self.e)
         return Lowered(self._code(), self.e.constants)
+
+    def _mind_interrupts(self, head: Block | None) -> None:
+        """CPython (until 3.12) looks for the handler of an interrupt, which comes when a loop goes
+        back to its head, at the instruction before the head."""
+        if head is not None and self.asm.guard != self._guard(head):
+            self.asm.guard = self._guard(head)
+            self.asm.loc = head.ops[0].loc if head.ops else head.term.loc
+            self.asm.emit("NOP")
+
+    def _guard(self, block: Block) -> Guard | None:
+        return None if block.handler is None else Guard(self.labels[Node(block.handler)])
 
     def _prologue(self) -> None:
         if self.ir.info.freevars:
             self.asm.emit("COPY_FREE_VARS", len(self.ir.info.freevars))
-        self.asm.loc = self.asm.loc._replace(line=self.ir.info.line)
+        line = self.ir.info.line
+        self.asm.loc = self.asm.loc._replace(line=line, col=0, end_line=line, end_col=0)
+        if self.ir.info.flags & _SUSPENDS:
+            self.asm.emit("RETURN_GENERATOR")
+            self.asm.emit("POP_TOP")
         self.asm.emit("RESUME", 0)
 
     # -- blocks -----------------------------------------------------------------------------------
     def _block(self, block: Block) -> None:
         start = len(self.asm.items)
         self.e.stored = set(self.before[block.id])
+        if block.id in self.handlers:
+            self._catch(block)
+        self.dying: list[Value] = []
         skip = self.e.stacking
-        for op in block.ops:
-            if op.result not in skip.inline and op not in skip.items:
+        deleting = deletions(block, skip.uses)
+        for op, last in zip(block.ops, self.slots.ends[block.id].dying):
+            self.dying += last
+            if op.result not in skip.inline and op not in skip.items and op not in deleting:
                 self.e.statement(op)
+                self._let_go({self.slots.of.get(op.result, -1), *self._items(op)})
         self.asm.loc = block.term.loc
         self._terminator(block)
         if len(self.asm.items) == start and block is not self.ir.entry:
             self.asm.emit("NOP")  # keeps the block apart from the one behind it
 
+    def _catch(self, block: Block) -> None:
+        """Take the exception from the stack, and let go what is over."""
+        self.asm.loc = block.ops[0].loc if block.ops else block.term.loc
+        self.e.store(self.slots.of.get(block.params[0]))
+        for slot in self.lifetimes.caught(block):
+            self.e.constant(None)
+            self.asm.emit("STORE_FAST", slot)
+
+    def _let_go(self, kept: set[int] = frozenset()) -> None:  # type: ignore[assignment]
+        """Clear the locals of what has died since the last statement."""
+        for slot in self.lifetimes.dying(self.dying, kept):
+            self.asm.emit("DELETE_FAST", slot)
+        self.dying = []
+
+    def _items(self, op: Any) -> list[int]:
+        """The locals that an unpacking stores to."""
+        items = self.e.stacking.unpackings.get(op, ())
+        return [self.slots.of[x] for x in items if x is not None and x in self.slots.of]
+
     def _terminator(self, block: Block) -> None:
         term = block.term
         if isinstance(term, Jump):
             self._edge_code(block, term.edge)
+            self._let_go(self._params_of(term.edge))
             self._goto(Node(term.edge.target))
         elif isinstance(term, Branch):
             self._branch(block, term)
@@ -152,10 +204,22 @@ class Lowering:
         elif isinstance(term, Raise):
             parts = term.operands
             self.e.push(parts)
+            self._let_go_at_end(block)
             self.asm.loc = term.loc
             self.asm.emit("RAISE_VARARGS", len(parts))
+        elif isinstance(term, Reraise):
+            self.e.push(term.operands)
+            self._let_go_at_end(block)
+            self.asm.loc = term.loc
+            self.asm.emit("RERAISE", 0)
         else:
             raise InvalidIR(f"b{block.id} of {self.ir.info.qualname} has no terminator")
+
+    def _let_go_at_end(self, block: Block) -> None:
+        """Before the block is left, when the operands of its end are on the stack."""
+        for slot in self.lifetimes.at_end(block):
+            self.asm.emit("DELETE_FAST", slot)
+        self._let_go(set(self.lifetimes.at_end(block)))
 
     def _return(self, term: Return) -> None:
         x = term.value
@@ -180,32 +244,38 @@ class Lowering:
         """Where conditional jumps lead forward alone, jump over a jump to go back."""
         then, orelse = self._way(block, 0), self._way(block, 1)
         if (then == self.after or orelse != self.after) and not self._is_back(orelse):
-            self._jump_if_false(term, orelse)
+            self._jump_if_false(block, term, orelse)
             self._goto(then)
         elif not self._is_back(then):
-            self._jump_if_true(term, then)
+            self._jump_if_true(block, term, then)
             self._goto(orelse)
         else:
             over = Node(-1)
             self.labels[over] = self.asm.label()
-            self._jump_if_false(term, over)
+            self._jump_if_false(block, term, over)
             self._goto(then)
             self.asm.place(self.labels[over])
             self._goto(orelse)
 
-    def _jump_if_false(self, term: Branch, node: Node) -> None:
+    def _params_of(self, edge: Edge) -> set[int]:
+        return {self.slots.of[p] for p in self.ir.blocks[edge.target].params if p in self.slots.of}
+
+    def _jump_if_false(self, block: Block, term: Branch, node: Node) -> None:
         op = self.e.on_stack(term.cond)
         if op is not None and op.callee in _NONE_TESTS and op.args[2:] == (Const(None),):
             self.e.push(op.args[1:2])
+            self._let_go_at_end(block)
             self.asm.loc = op.loc
             self.asm.jump(_NONE_TESTS[op.callee], self.labels[node])
             return
         self.e.condition(term.cond)
+        self._let_go_at_end(block)
         self.asm.loc = term.loc
         self.asm.jump("JUMP_IF_FALSE", self.labels[node])
 
-    def _jump_if_true(self, term: Branch, node: Node) -> None:
+    def _jump_if_true(self, block: Block, term: Branch, node: Node) -> None:
         self.e.condition(term.cond)
+        self._let_go_at_end(block)
         self.asm.loc = term.loc
         self.asm.jump("JUMP_IF_TRUE", self.labels[node])
 
@@ -215,6 +285,7 @@ class Lowering:
 
     def _for(self, block: Block, term: ForIter) -> None:
         self.e.push([term.iterator])
+        self._let_go()
         self.asm.loc = term.loc
         self.asm.jump("FOR_ITER", self.labels[Node(block.id, 1)])
         body = self.ir.blocks[term.body.target]
@@ -251,12 +322,12 @@ class Lowering:
         edge = term.edges[k]
         params = self.ir.blocks[edge.target].params
         return bool(self._moves(edge, params) or self._clears(edge, params)) or bool(
-            self._dying_iterators(block, edge)
+            self.lifetimes.leaving(block, edge)
         )
 
     def _edge_code(self, block: Block, edge: Edge) -> None:
         self._copies(edge, self.ir.blocks[edge.target].params)
-        for slot in self._dying_iterators(block, edge):
+        for slot in self.lifetimes.leaving(block, edge):
             self.asm.emit("DELETE_FAST", slot)
 
     def _copies(self, edge: Edge, params: list[Value]) -> None:
@@ -288,16 +359,6 @@ class Lowering:
             if isinstance(x, Undef) and p in self.checked and not self.portable
         ]
 
-    def _dying_iterators(self, block: Block, edge: Edge) -> list[int]:
-        """The slots of iterators that are over when the edge is taken: the user sees when a
-        generator is closed."""
-        if not self.iterators:
-            return []
-        live = self.slots.live
-        last = live.out[block.id].union(values(block.term.operands))
-        gone = (self.iterators & last) - live.into[edge.target] - set(values(edge.args))
-        return sorted(self.slots.of[v] for v in gone if v.name is None and v in self.slots.of)
-
     def defined(self, block: Block) -> set[int]:
         return {self.slots.of[op.result] for op in block.ops if op.result in self.slots.of}
 
@@ -322,7 +383,7 @@ class Lowering:
             info.qualname,
             info.line,
             assembled.linetable,
-            b"",
+            assembled.exceptiontable,
             info.freevars,
             tuple(names[i] for i in sorted(self.slots.cells)),
         )
@@ -337,59 +398,3 @@ def _flags(info: Info) -> int:
     for flag, on in ((_VARARGS, info.varargs), (_VARKEYWORDS, info.varkw)):
         flags = flags | flag if on else flags & ~flag
     return flags
-
-
-# -- facts ---------------------------------------------------------------------------------------
-def iterators(ir: IR) -> set[Value]:
-    """The values that loops iterate over."""
-    return {
-        b.term.iterator
-        for b in ir
-        if isinstance(b.term, ForIter) and isinstance(b.term.iterator, Value)
-    }
-
-
-def checked_params(ir: IR) -> set[Value]:
-    """The parameters whose being unbound is seen: by a check, or by a cell."""
-    work = [op.args[1] for op in ir.ops() if op.is_call(check_bound)]
-    work += [op.args[0] for op in ir.ops() if op.kind == "newcell"]
-    feeds: dict[Value, list[Any]] = {}
-    for p, x in _copies_of(ir):
-        feeds.setdefault(p, []).append(x)
-    seen: set[Value] = set()
-    while work:
-        x = work.pop()
-        if isinstance(x, Value) and x not in seen:
-            seen.add(x)
-            work += feeds.get(x, ())
-    return seen
-
-
-def _copies_of(ir: IR) -> Iterator[tuple[Value, Any]]:
-    for b in ir:
-        for e in b.term.edges:
-            params = ir.blocks[e.target].params
-            yield from zip(params[len(params) - len(e.args) :], e.args)
-
-
-def stored_before(ir: IR, slots: Slots) -> dict[int, set[int]]:
-    """The slots that may have been stored to before each block."""
-    of = slots.of
-    before: dict[int, set[int]] = {b: set() for b in ir.blocks}
-    before[ir.entry.id] = {of[p] for p in ir.entry.params}
-    own = {b.id: {of[op.result] for op in b.ops if op.result in of} for b in ir}
-    changed = True
-    while changed:
-        changed = False
-        for b in ir:
-            out = before[b.id] | own[b.id]
-            for e in b.term.edges:
-                params = ir.blocks[e.target].params
-                into = before[e.target]
-                size = len(into)
-                into |= out
-                n = len(params) - len(e.args)
-                into.update(of[p] for p in params[:n] if p in of)
-                into.update(of[p] for p, x in zip(params[n:], e.args) if not isinstance(x, Undef))
-                changed |= len(into) != size
-    return before

@@ -9,25 +9,40 @@ it is the user's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import InvalidIR
 from ..ir import intrinsics
-from ..ir.core import FREECELL, IR, NEWCELL, Block, Const, Op, Slot, Value
+from ..ir.core import (
+    FREECELL,
+    IR,
+    NEWCELL,
+    SLOTGET,
+    SLOTSET,
+    Block,
+    Const,
+    Op,
+    Operand,
+    Slot,
+    Value,
+)
 from ..ir.dominators import dominators
 from ..ir.liveness import liveness, values
 from ..ir.unbound import may_be_unbound
 
 
 class Slots:
-    """``of`` maps each value that has one to its slot, ``names`` are the slots' names. ``held``:
-    values that live in no slot (on the stack, parts of an unpacking)."""
+    """``of`` maps each value that has one to its slot, ``names`` are the slots' names, ``ends``
+    says where values die. ``held``: values that live in no slot (on the stack, parts of an
+    unpacking)."""
 
     def __init__(self, ir: IR, held: set[Value]) -> None:
         self.ir, self.held = ir, held
         self.live = liveness(ir)
         self.names: list[str] = argument_names(ir)
         self.of: dict[Value, int] = {}
+        self.ends: dict[int, Ends] = {}
         self.cells: set[int] = set()
         self._index: dict[str, int] = {n: i for i, n in enumerate(self.names)}
         self._families: dict[str, list[int]] = {}
@@ -35,6 +50,8 @@ class Slots:
         self._free: dict[Value, str] = {}
         self.unbound = may_be_unbound(ir)
         self.checked = checked_names(ir)
+        self._reserved: set[int] = set()  # the locals of slots
+        self._mutable = self._place_mutable()
         for i, p in enumerate(ir.entry.params):
             self.of[p] = i
         for id in dominators(ir).order:
@@ -42,7 +59,33 @@ class Slots:
 
     def mutable(self, slot: Slot) -> int:
         """The local for a slot of the IR."""
-        return self._slot(f"~{slot.name}")
+        return self._mutable[slot]
+
+    def _place_mutable(self) -> dict[Slot, int]:
+        """A variable that lives in a slot has the local of its name, also if it is an argument:
+        then the slot gets it first of all, and nothing else reads the argument."""
+        found: dict[Slot, int] = {}
+        for op in self.ir.ops():
+            if op.kind in (SLOTGET, SLOTSET) and op.attr not in found:
+                name = op.attr.name
+                if op.attr.type is not None or not name.isidentifier():
+                    name = f"~{name}"
+                taken = name in self._index and not self._only_fills(name, op)
+                n = 0
+                while taken or self._slot(name) in found.values():
+                    n, taken = n + 1, False
+                    name = f"{name.partition('.')[0]}.{n}"
+                found[op.attr] = self._slot(name)
+                self._reserved.add(found[op.attr])
+        return found
+
+    def _only_fills(self, name: str, op: Op) -> bool:
+        """Whether the argument is used by the operation alone, which fills a slot with it at the
+        start."""
+        arg = self.ir.entry.params[self._index[name]]
+        uses = sum(x is arg for o in self.ir.ops() for x in o.args)
+        uses += sum(x is arg for b in self.ir for x in _ends(b))
+        return uses == 1 and op.args == (arg,) and op in self.ir.entry.ops
 
     def place_free_cells(self) -> None:
         """The slots of free variables come after all others: call this when these are known."""
@@ -51,7 +94,7 @@ class Slots:
 
     # -- the walk ---------------------------------------------------------------------------------
     def _block(self, block: Block) -> None:
-        ends = last_uses(block, self.live.out[block.id])
+        ends = self.ends[block.id] = last_uses(block, self.live.out[block.id])
         taken = {self.of[v] for v in self.live.into[block.id] if v in self.of}
         for p in block.params:
             if block is self.ir.entry:
@@ -63,6 +106,9 @@ class Slots:
             self._release(dying, taken)
             if op.kind == FREECELL:
                 self._free[op.result] = op.attr
+            elif op.kind == NEWCELL and op.result.name is None and op.attr not in self._index:
+                self._give(op.result, taken, self._slot(op.attr))  # the closure sees the name
+                self.cells.add(self.of[op.result])
             elif op.result not in self.held:
                 self._give(op.result, taken, self._inherited(op, dying))
                 if op.kind == NEWCELL:
@@ -100,7 +146,7 @@ class Slots:
             while n >= len(family):
                 i = len(family)
                 family.append(self._slot(f"{v.name}.{i}" if i else v.name))
-            if family[n] not in taken:
+            if family[n] not in taken and family[n] not in self._reserved:
                 return family[n]
             n += 1
 
@@ -109,6 +155,12 @@ class Slots:
             self._index[name] = len(self.names)
             self.names.append(name)
         return self._index[name]
+
+
+def _ends(block: Block) -> Iterator[Operand]:
+    yield from block.term.operands
+    for e in block.term.edges:
+        yield from e.args
 
 
 def argument_names(ir: IR) -> list[str]:

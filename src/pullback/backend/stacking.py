@@ -21,6 +21,7 @@ from ..ir.core import (
     IR,
     NEWCELL,
     SLOTGET,
+    YIELD,
     Block,
     Const,
     Jump,
@@ -29,9 +30,10 @@ from ..ir.core import (
     Value,
 )
 from ..ir.edit import use_counts
-from .forms import UNPACKINGS, order_of
+from .forms import order_of
+from .unpackings import item_count
 
-_STACKABLE = (CALL, CLOSURE, GETCELL, GLOBAL, SLOTGET)
+_STACKABLE = (CALL, CLOSURE, GETCELL, GLOBAL, SLOTGET, YIELD)
 _DEEPEST = 100  # nested operands: deeper ones go through slots
 
 
@@ -60,12 +62,9 @@ class Stacking:
     def _find_unpackings(self, block: Block) -> None:
         ops = block.ops
         for k, op in enumerate(ops):
-            if op.callee not in (*UNPACKINGS,) or len(op.args) - 1 != UNPACKINGS[op.callee]:
+            n = item_count(op)
+            if n is None:
                 continue
-            counts = [x.value for x in op.args[2:] if isinstance(x, Const)]
-            if len(counts) != len(op.args) - 2:
-                continue
-            n = counts[0] if len(counts) == 1 else sum(counts) + 1
             followers = _items_of(op, ops[k + 1 : k + 1 + n])
             if self.uses.get(op.result, 0) != len(followers):
                 continue

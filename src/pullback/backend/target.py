@@ -6,7 +6,9 @@ import dis
 import sys
 
 from .assembler import Assembler
+from .exception_table import Guard
 
+_PAIRED = [dis.opmap[name] for name in ("LOAD_FAST", "STORE_FAST", "LOAD_CONST")]
 _COMPARISONS = ("<", "<=", "==", "!=", ">", ">=")
 
 
@@ -17,6 +19,9 @@ class Target:
     """Whether the NULL of a call lies below the callable."""
 
     return_const = False
+
+    cleans_up_throw = False
+    """Whether a delegation handles what is thrown into it with CLEANUP_THROW."""
 
     def __init__(self, asm: Assembler) -> None:
         self.asm = asm
@@ -35,6 +40,11 @@ class Target:
         self.asm.emit("LOAD_CLOSURE", slot)
 
     def load_checked(self, slot: int) -> None:
+        """CPython 3.11 runs a load together with a load or store before it, and where it raises
+        shows the line of that."""
+        before = self.asm.items[-1]
+        if before.op in _PAIRED and before.loc.line != self.asm.loc.line:
+            self.asm.emit("NOP")
         self.asm.emit("LOAD_FAST", slot)
 
     def call(self, n: int, kwnames: int | None) -> None:
@@ -71,9 +81,38 @@ class Target:
     def loop_end(self) -> None:
         """Where a FOR_ITER leads when it is exhausted."""
 
+    def intrinsic(self, name: str, n: int) -> None:
+        """An operation of n operands that later versions have as an intrinsic function."""
+        self.asm.emit(name.upper())
+
+    def yield_value(self, kind: int, resume: int, after: Guard | None = None) -> None:
+        """Suspend, then go on; ``kind``: 1 in a delegation. What is thrown in leads to the guard of
+        the assembler, which is ``after`` from then on (if this is a delegation)."""
+        self.asm.emit("YIELD_VALUE", self._yield_arg(kind))
+        if kind:
+            self.asm.guard = after
+        self.asm.emit("RESUME", resume)
+
+    def _yield_arg(self, kind: int) -> int:
+        return 0
+
+    def end_send(self) -> None:
+        """Where a SEND leads in the end."""
+
 
 class Target312(Target):
     return_const = True
+    cleans_up_throw = True
+
+    def intrinsic(self, name: str, n: int) -> None:
+        self.asm.emit(f"CALL_INTRINSIC_{n}", INTRINSICS[n].index(name))
+
+    def _yield_arg(self, kind: int) -> int:
+        """The depth of handlers: from 2 on, closing the generator resumes it."""
+        return 2
+
+    def end_send(self) -> None:
+        self.asm.emit("END_SEND")
 
     def load_attr(self, name: int) -> None:
         self.asm.emit("LOAD_ATTR", name << 1)
@@ -105,6 +144,9 @@ class Target312(Target):
 
 class Target313(Target312):
     null_first = False
+
+    def _yield_arg(self, kind: int) -> int:
+        return kind
 
     def load_cell(self, slot: int) -> None:
         self.asm.emit("LOAD_FAST", slot)
@@ -142,6 +184,19 @@ class Target313(Target312):
         self.asm.emit("END_FOR")
         self.asm.emit("POP_TOP")
 
+
+INTRINSICS = {
+    1: (
+        "invalid", "print", "import_star", "stopiteration_error", "async_gen_wrap",
+        "unary_positive", "list_to_tuple", "make_typevar", "make_paramspec", "make_typevartuple",
+        "subscript_generic", "make_typealias",
+    ),
+    2: (
+        "invalid", "prep_reraise_star", "typevar_with_bound", "typevar_with_constraints",
+        "set_function_type_params", "set_typeparam_default",
+    ),
+}  # fmt: skip
+"""The functions of CALL_INTRINSIC_1 and _2, in the order of their arguments."""
 
 _MASKS = {"<": 2, "<=": 2 | 8, "==": 8, "!=": 1 | 2 | 4, ">": 4, ">=": 4 | 8}
 """What the specialised comparisons of COMPARE_OP test: unordered 1, less 2, greater 4, equal 8."""

@@ -41,12 +41,15 @@ class Instr(NamedTuple):
 
 
 class Handler(NamedTuple):
-    """An entry of the exception table: offsets in bytes, ``end`` exclusive."""
+    """An entry of the exception table: offsets in bytes, ``end`` exclusive. The handler at
+    ``target`` finds the lowest ``depth`` entries of the stack, with ``lasti`` the place of the
+    exception, and the exception."""
 
     start: int
     end: int
     target: int
     depth: int
+    lasti: bool
 
 
 def decode(code: CodeType) -> list[Instr]:
@@ -95,8 +98,8 @@ def handlers(code: CodeType) -> list[Handler]:
         start = 2 * _varint(first, units)
         size = 2 * _varint(next(units), units)
         target = 2 * _varint(next(units), units)
-        depth = _varint(next(units), units) >> 1
-        out.append(Handler(start, start + size, target, depth))
+        last = _varint(next(units), units)
+        out.append(Handler(start, start + size, target, last >> 1, bool(last & 1)))
     return out
 
 

@@ -5,12 +5,13 @@ Sets of locals are bit masks: local 3 is bit ``1 << 3``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .decode import Instr
+from .decode import Handler, Instr
 
 _ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
-_ALWAYS_JUMP = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+_ALWAYS_JUMP = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "END_ASYNC_FOR")
 
 # What an instruction does to local slots. "read": needs it bound; "take": reads it bound or not;
 # "bind": binds it; "clear": unbinds it; "kill": needs it bound and unbinds it.
@@ -49,17 +50,19 @@ def effects(ins: Instr) -> list[tuple[int, int]]:
 
 @dataclass
 class RawBlock:
-    """Instructions without a jump into or out of the middle. ``effects``: what they do to locals.
-    ``live`` and ``bound`` are the locals that may be read before they are bound again, and those
-    that are bound on every path here."""
+    """Instructions without a jump into or out of the middle, under one ``handler``. ``effects``:
+    what they do to locals. ``live`` and ``bound`` are the locals that may be read before they are
+    bound again, and those that are bound on every path here. ``catches``: exceptions lead here."""
 
     start: int
+    handler: Handler | None = None
     instrs: list[Instr] = field(default_factory=list)
     succs: list[int] = field(default_factory=list)
     effects: list[tuple[int, int]] = field(default_factory=list)
     npreds: int = 0
     live: int = 0
     bound: int = 0
+    catches: bool = False
 
 
 @dataclass
@@ -72,13 +75,17 @@ class Flow:
     cleared: int
 
 
-def analyse(instrs: list[Instr], nlocals: int, given: int) -> Flow:
-    """Blocks reachable from the first instruction. ``given``: the locals bound at the start."""
-    blocks = _split(instrs)
+def analyse(instrs: list[Instr], table: list[Handler], nlocals: int, given: int) -> Flow:
+    """Blocks reachable from the first instruction. ``table``: the exception table; ``given``: the
+    locals bound at the start."""
+    blocks = _split(instrs, _guards(instrs, table))
+    for b in blocks.values():
+        b.effects = [x for ins in b.instrs if ins.op in _TOUCHES for x in effects(ins)]
     order = _order(blocks)
+    while _cut_unbound(blocks, order, given):
+        order = _order(blocks)
     flow = Flow(order, [0] * nlocals, 0)
     for b in order:
-        b.effects = [x for ins in b.instrs if ins.op in _TOUCHES for x in effects(ins)]
         for effect, i in b.effects:
             if effect in _SETS:
                 flow.stores[i] += 1
@@ -89,8 +96,23 @@ def analyse(instrs: list[Instr], nlocals: int, given: int) -> Flow:
     return flow
 
 
-def _split(instrs: list[Instr]) -> dict[int, RawBlock]:
-    leaders = {instrs[0].offset}
+def _guards(instrs: list[Instr], table: list[Handler]) -> dict[int, Handler]:
+    """The entry of the exception table for each instruction that has one, by offset."""
+    guards: dict[int, Handler] = {}
+    entries = iter(sorted(table))
+    entry = next(entries, None)
+    for ins in instrs:
+        while entry is not None and entry.end <= ins.offset:
+            entry = next(entries, None)
+        if entry is None:
+            break
+        if entry.start <= ins.offset:
+            guards[ins.offset] = entry
+    return guards
+
+
+def _split(instrs: list[Instr], guards: dict[int, Handler]) -> dict[int, RawBlock]:
+    leaders = {instrs[0].offset, *(h.target for h in guards.values())}
     for ins in instrs:
         if ins.target is not None:
             leaders.add(ins.target)
@@ -98,10 +120,11 @@ def _split(instrs: list[Instr]) -> dict[int, RawBlock]:
     blocks: dict[int, RawBlock] = {}
     block = None
     for ins in instrs:
-        if block is None or ins.offset in leaders:
+        guard = guards.get(ins.offset)
+        if block is None or ins.offset in leaders or not _same(guard, block.handler):
             if block is not None:
                 block.succs.append(ins.offset)
-            block = blocks[ins.offset] = RawBlock(ins.offset)
+            block = blocks[ins.offset] = RawBlock(ins.offset, guard)
         block.instrs.append(ins)
         if ins.target is not None:
             if ins.op not in _ALWAYS_JUMP:
@@ -113,19 +136,35 @@ def _split(instrs: list[Instr]) -> dict[int, RawBlock]:
     return blocks
 
 
+def _same(a: Handler | None, b: Handler | None) -> bool:
+    """Whether two entries of the exception table do the same."""
+    return a is b or (a is not None and b is not None and a[2:] == b[2:])
+
+
 def _order(blocks: dict[int, RawBlock]) -> list[RawBlock]:
-    """Reverse postorder, counting the edges into each block."""
+    """Reverse postorder, handlers late, counting the edges into each block."""
+
+    for b in blocks.values():
+        b.npreds, b.catches = 0, False
+
+    def targets(block: RawBlock) -> Iterator[int]:
+        if block.handler is not None:
+            blocks[block.handler.target].catches = True
+            blocks[block.handler.target].npreds -= 1
+            yield block.handler.target
+        yield from reversed(block.succs)
+
     first = next(iter(blocks))
     seen = {first}
     out: list[RawBlock] = []
-    stack = [(blocks[first], iter(reversed(blocks[first].succs)))]
+    stack = [(blocks[first], targets(blocks[first]))]
     while stack:
         block, succs = stack[-1]
         for s in succs:
             blocks[s].npreds += 1
             if s not in seen:
                 seen.add(s)
-                stack.append((blocks[s], iter(reversed(blocks[s].succs))))
+                stack.append((blocks[s], targets(blocks[s])))
                 break
         else:
             out.append(block)
@@ -133,9 +172,48 @@ def _order(blocks: dict[int, RawBlock]) -> list[RawBlock]:
     return out[::-1]
 
 
+def _cut_unbound(blocks: dict[int, RawBlock], order: list[RawBlock], given: int) -> bool:
+    """End blocks where they read a local that is bound on no path: what follows is never executed.
+    Returns whether there were any."""
+    may = dict.fromkeys((b.start for b in order), 0)
+    may[order[0].start] = given
+    changed = True
+    while changed:
+        changed = False
+        for b in order:
+            here = ever = may[b.start]
+            for effect, i in b.effects:
+                here = here | 1 << i if effect == BIND else here & ~(int(effect >= CLEAR) << i)
+                ever |= here
+            ways = [(s, here) for s in b.succs]
+            if b.handler is not None:
+                ways.append((b.handler.target, ever))
+            for s, mask in ways:
+                if mask & ~may[s]:
+                    may[s] |= mask
+                    changed = True
+    return any([_cut(b, may[b.start]) for b in order])
+
+
+def _cut(block: RawBlock, may: int) -> bool:
+    for k, ins in enumerate(block.instrs):
+        for effect, i in effects(ins) if ins.op in _TOUCHES else ():
+            if effect in (READ, KILL) and not may >> i & 1:
+                if k == len(block.instrs) - 1 and not block.succs:
+                    return False
+                block.instrs, block.succs = block.instrs[: k + 1], []
+                block.effects = [
+                    x for ins in block.instrs if ins.op in _TOUCHES for x in effects(ins)
+                ]
+                return True
+            may = may | 1 << i if effect == BIND else may & ~(int(effect >= CLEAR) << i)
+    return False
+
+
 def _bound(blocks: dict[int, RawBlock], order: list[RawBlock], given: int, cleared: int) -> None:
     """Locals bound on every path. A local that comprehensions restore may be restored to unbound,
-    so binding it counts for nothing here; the checks that this adds are removed later."""
+    so binding it counts for nothing here; the checks that this adds are removed later. Exceptions
+    may leave a block after anything that it unbinds."""
     for b in order:
         b.bound = -1
     order[0].bound = given
@@ -149,7 +227,11 @@ def _bound(blocks: dict[int, RawBlock], order: list[RawBlock], given: int, clear
                     mask &= ~(1 << i)
                 elif not cleared >> i & 1:
                     mask |= 1 << i
-            for s in b.succs:
+            ways = [(s, mask) for s in b.succs]
+            if b.handler is not None:
+                kills = sum({1 << i for effect, i in b.effects if effect >= CLEAR})
+                ways.append((b.handler.target, b.bound & ~kills))
+            for s, mask in ways:
                 known = blocks[s].bound & mask
                 if known != blocks[s].bound:
                     blocks[s].bound = known
@@ -175,6 +257,8 @@ def _live(blocks: dict[int, RawBlock], order: list[RawBlock]) -> None:
             for s in b.succs:
                 live |= blocks[s].live
             live = used | live & ~set_
+            if b.handler is not None:
+                live |= blocks[b.handler.target].live
             if live != b.live:
                 b.live = live
                 changed = True

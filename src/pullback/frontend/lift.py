@@ -4,11 +4,14 @@ The instructions are cut into blocks, then each block is run once on the abstrac
 reverse postorder. A block with one way in continues from the state at its end; a join gets a
 parameter for each live local, and each stack entry, on whose value the ways in differ or, before a
 loop's back edges are known, may differ. What turns out needless is removed by `canonicalize`.
+
+A handler is a join of all the states in which exceptions may leave for it. It can have no
+parameters but the exception, so where a local has several values in these states, the local lives
+in a slot, and all is done again.
 """
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -17,23 +20,17 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from ..errors import LiftError, NotLiftable, UnsupportedPython
-from ..ir.canonical import canonicalize
-from ..ir.core import GLOBAL, IR, Info, Loc, Operand, Undef, Value
-from .decode import Handler, Instr, decode, handlers
+from ..ir.canonical import canonicalize, minimise_params, remove_dead_params
+from ..ir.core import GLOBAL, IR, Info, Jump, Loc, Operand, Raise, Reraise, Slot, Undef, Value
+from .decode import Handler, decode, handlers, local_names
 from .flow import Flow, RawBlock, analyse
-from .machine import NULL, Join, Machine, Pending
+from .machine import LASTI, MARKERS, Join, Machine, Pending, saved, user_name
 from .opcodes import Table
+from .sends import fold
 
 VERSIONS = ((3, 11), (3, 12), (3, 13))
 
-_GENERATORS = {
-    inspect.CO_GENERATOR: "a generator",
-    inspect.CO_COROUTINE: "a coroutine",
-    inspect.CO_ASYNC_GENERATOR: "an asynchronous generator",
-}
-_HAS_DOC = 0x4000000  # CO_HAS_DOCSTRING; before 3.13 the first constant is the docstring or None
 _FRAME_READERS = ("locals", "vars", "dir", "eval", "exec")
-_CLEANUP = {"SWAP", "POP_TOP", "STORE_FAST", "STORE_FAST_STORE_FAST", "RERAISE"}
 
 
 def table() -> Table:
@@ -92,8 +89,7 @@ def describe(code: CodeType, globals: dict[str, Any]) -> Info:
     """What a code object says of its function."""
     varargs, varkw = bool(code.co_flags & 4), bool(code.co_flags & 8)
     n = code.co_argcount + code.co_kwonlyargcount + varargs + varkw
-    has_doc = sys.version_info < (3, 13) or code.co_flags & _HAS_DOC
-    doc = code.co_consts[0] if code.co_consts and has_doc else None
+    doc = code.co_consts[0] if code.co_consts else None  # the docstring or None
     return Info(
         name=code.co_name,
         qualname=code.co_qualname,
@@ -113,49 +109,84 @@ def describe(code: CodeType, globals: dict[str, Any]) -> Info:
 
 
 def build(code: CodeType, info: Info) -> IR:
-    """Run the code on the abstract machine."""
-    instrs = decode(code)
-    refuse_unsupported(code, instrs)
-    ir = IR(info)
-    machine = Machine(ir, code)
-    nlocals, nargs = len(machine.local_names), len(info.argnames)
-    given = (1 << nargs) - 1 | ((1 << nlocals) - (1 << machine.first_free))
-    flow = analyse(instrs, nlocals, given)
-    machine.restored = flow.cleared
-    start(machine, nargs, given, flow.blocks[0].start)
-    joins = {}
-    for raw in flow.blocks:
-        if raw.start in machine.edges:
-            joins[raw.start] = enter(machine, raw, flow)
-            run(machine, raw)
-    for offset, join in joins.items():
-        for pending in machine.edges[offset]:
-            close(pending, join)
-    canonicalize(ir)
+    """Run the code on the abstract machine, until it is known which locals live in slots: those of
+    which a handler finds several values. (A handler that turns out to be reached by no exception
+    does not count.)"""
+    instrs, table = fold(decode(code)), handlers(code)
+    names = local_names(code)
+    nargs, first_free = len(info.argnames), len(names) - len(code.co_freevars)
+    given = (1 << nargs) - 1 | ((1 << len(names)) - (1 << first_free))
+    slots: dict[int, Slot] = {}
+    while True:
+        flow = analyse(instrs, table, len(names), given)
+        machine = Machine(IR(info), code, slots)
+        joins = walk(machine, flow, given)
+        several = settle_handlers(machine, joins)
+        if several:
+            if several <= slots.keys():
+                raise machine.refuse("a variable of a comprehension that a handler reads")
+            slots = {**slots, **{i: Slot(user_name(names[i]) or names[i]) for i in sorted(several)}}
+            continue
+        ir = canonicalize(machine.ir)
+        idle = idle_handlers(ir, joins) if slots else set()
+        if not idle:
+            break
+        table, slots = [h for h in table if h.target not in idle], {}
     refuse_frame_readers(ir)
     return ir
 
 
-def start(m: Machine, nargs: int, given: int, offset: int) -> None:
+def walk(m: Machine, flow: Flow, given: int) -> dict[int, Join]:
+    """Run all blocks once, and fill in the arguments of all edges."""
+    m.restored = flow.cleared
+    start(m, given, flow.blocks[0].start)
+    joins: dict[int, Join] = {}
+    guards = {raw.start: raw.handler for raw in flow.blocks}
+    left = flow.blocks
+    while any(raw.start in m.edges for raw in left):  # once, but for what handlers alone lead to
+        for raw in left:
+            if raw.start in m.edges:
+                joins[raw.start] = enter(m, raw, flow)
+                run(m, raw, guards)
+        left = [raw for raw in left if raw.start not in joins]
+        for offset in m.interrupts.keys() - m.edges.keys():
+            m.edges[offset] = m.interrupts[offset]
+    for offset, join in joins.items():
+        for pending in m.edges[offset]:
+            close(pending, join)
+    return joins
+
+
+def start(m: Machine, given: int, offset: int) -> None:
     """The entry block: arguments, free cells, and the jump to the first instruction."""
     m.loc = Loc(m.code.co_filename, m.code.co_firstlineno, m.code.co_qualname)
+    nargs = len(m.ir.info.argnames)
     args = [m.ir.value(m.value_names[i]) for i in range(nargs)]
     m.block.params = args
-    m.enter(m.block, [*args, *map(Undef, m.local_names[nargs:])], [], given)
+    unbound: list[Operand] = [Undef(m.plain_name(i)) for i in range(len(m.local_names))]
+    m.enter(m.block, unbound, [], given)
+    for i, arg in enumerate(args):
+        m.write(i, arg)
     m.free_cells()
     m.jump(offset)
 
 
-def run(m: Machine, raw: RawBlock) -> None:
-    handlers_ = table()
+def run(m: Machine, raw: RawBlock, guards: dict[int, Handler | None]) -> None:
+    table_ = table()
     for ins in raw.instrs:
         m.loc = ins.loc
-        handle = handlers_.get(ins.op)
+        handle = table_.get(ins.op)
         if handle is None:
             raise m.refuse(f"the instruction {ins.op}", ins)
+        if ins.target is not None and ins.target <= ins.offset and raw.handler is not None:
+            inside = guards.get(ins.target)
+            if inside is not None and inside.target == raw.handler.target:
+                m.may_be_interrupted()
         handle(m, ins)
-    if not m.done:
+    if not m.done and raw.succs:
         m.jump(raw.succs[0])
+    elif not m.done:
+        m.block.term = Raise(None, None, m.loc)  # not reached: a local was unbound
 
 
 # -- joins -----------------------------------------------------------------------------------------
@@ -163,21 +194,36 @@ def enter(m: Machine, raw: RawBlock, flow: Flow) -> Join:
     """Set the machine up at the start of a block, with parameters where the ways in may differ."""
     ways = m.edges[raw.start]
     first = ways[0]
-    join = Join(m.ir.block(), [], [])
     locals, stack = list(first.locals), list(first.stack)
-    if raw.npreds > 1:
-        known = len(ways) == raw.npreds
+    join = Join(m.ir.block(), [], [], locals)
+    if raw.catches and raw.npreds:
+        raise m.refuse("a jump into an exception handler", raw.instrs[0])
+    if raw.npreds > 1 or raw.catches:
+        known = len(ways) == raw.npreds and not raw.catches
         join.locals = differing_locals(m, raw, flow, ways, known)
         for i in join.locals:
             locals[i] = m.ir.value(m.value_names[i])
         for i, x in enumerate(stack):
-            if x is not NULL and not (known and agree([w.stack[i] for w in ways])):
+            if not isinstance(x, MARKERS) and not (known and agree([w.stack[i] for w in ways])):
                 join.stack.append(i)
                 stack[i] = m.ir.value()
         inside = [*(locals[i] for i in join.locals), *(stack[i] for i in join.stack)]
         join.block.params = [x for x in inside if isinstance(x, Value)]
-    m.enter(join.block, locals, stack, raw.bound)
+        join.inside = list(locals)
+    if raw.catches:
+        join.exc = m.ir.value()
+        stack += [LASTI, join.exc] if lasti(flow, raw.start) else [join.exc]
+    m.enter(join.block, locals, stack, raw.bound, raw.handler)
     return join
+
+
+def lasti(flow: Flow, handler: int) -> bool:
+    """Whether the handler finds the place of the exception on the stack."""
+    return any(
+        b.handler.lasti
+        for b in flow.blocks
+        if b.handler is not None and b.handler.target == handler
+    )
 
 
 def differing_locals(
@@ -186,8 +232,9 @@ def differing_locals(
     """The live locals that need a parameter. With back edges to come: those with a second
     definition somewhere, being unbound at the start counted as one."""
     out = []
+    elsewhere = m.slots.keys() - saved(ways[0].stack) if m.slots else ()
     for i in range(len(m.local_names)):
-        if not raw.live >> i & 1:
+        if not raw.live >> i & 1 or i in elsewhere:
             continue
         needed = not agree([w.locals[i] for w in ways])
         if not needed and not known:
@@ -212,36 +259,58 @@ def close(pending: Pending, join: Join) -> None:
     )
 
 
+# -- handlers --------------------------------------------------------------------------------------
+def settle_handlers(m: Machine, joins: dict[int, Join]) -> set[int]:
+    """Give each handler the exception as its one parameter, and each block its handler. Where that
+    cannot be, as a local has several values when exceptions leave: the locals."""
+    caught = {offset: join for offset, join in joins.items() if join.exc is not None}
+    if not caught:
+        return set()
+    exits = [with_edge(m, pending) for offset in caught for pending in m.edges[offset]]
+    minimise_params(m.ir)
+    remove_dead_params(m.ir)
+    several: set[int] = set()
+    for join in caught.values():
+        left = set(join.block.params)
+        found = {i for i in join.locals if join.inside[i] in left}
+        if len(found) < len(left):
+            raise m.refuse("a handler that finds the stack in several states")
+        several |= found
+    if several:
+        return several
+    for exit in exits:
+        del m.ir.blocks[exit]
+    for join in caught.values():
+        assert join.exc is not None
+        join.block.params = [join.exc]
+    for block, offset in m.handled.items():
+        m.ir.blocks[block].handler = caught[offset].block.id if offset in caught else None
+    return set()
+
+
+def idle_handlers(ir: IR, joins: dict[int, Join]) -> set[int]:
+    """The handlers that nothing leads to any more, but for those that let the exception go on."""
+    left = {id(b) for b in ir}
+    gone = {
+        offset: join
+        for offset, join in joins.items()
+        if join.exc is not None and id(join.block) not in left
+    }
+    return {
+        offset
+        for offset, join in gone.items()
+        if join.block.ops or not isinstance(join.block.term, Reraise)
+    }
+
+
+def with_edge(m: Machine, pending: Pending) -> int:
+    """A block for an edge along which an exception leaves, as long as arguments are compared."""
+    block = m.ir.block()
+    block.term = Jump(pending.edge)
+    return block.id
+
+
 # -- what is refused -------------------------------------------------------------------------------
-def refuse_unsupported(code: CodeType, instrs: list[Instr]) -> None:
-    where = Loc(code.co_filename, code.co_firstlineno, code.co_qualname)
-    for flag, construct in _GENERATORS.items():
-        if code.co_flags & flag:
-            raise LiftError(f"{code.co_qualname} is {construct}: not lifted", loc=where)
-    if code.co_exceptiontable:
-        for h in handlers(code):
-            construct, at = handled(h, instrs)
-            if construct:
-                raise LiftError(f"{construct} in {code.co_qualname}: not lifted", loc=at)
-
-
-def handled(h: Handler, instrs: list[Instr]) -> tuple[str | None, Loc]:
-    """What an entry of the exception table is for; None if it only restores the locals of a
-    comprehension, and its place."""
-    at = next((ins.loc for ins in instrs if ins.offset >= h.start), Loc())
-    body = iter([ins.op for ins in instrs if ins.offset >= h.target])
-    first = next(body, "")
-    if first == "SWAP":
-        for op in body:
-            if op == "RERAISE":
-                return None, at
-            if op not in _CLEANUP:
-                break
-    second = next(body, "")
-    kind = "a with statement" if second == "WITH_EXCEPT_START" else "a try statement"
-    return kind, at
-
-
 def refuse_frame_readers(ir: IR) -> None:
     """Names of lowered locals are not those of the source: what reads them would be wrong."""
     for op in ir.ops():

@@ -30,7 +30,7 @@ from ..ir.core import (
 from ..ir.operators import BINARY_OP, COMPARE, UNARY
 from .calls import Handler, constant_items
 from .decode import Instr
-from .machine import NULL, Machine
+from .machine import NULL, Machine, Saved
 
 Table = dict[str, Handler]
 
@@ -224,29 +224,34 @@ def store_fast(m: Machine, ins: Instr) -> None:
 
 @handler(COMMON, "DELETE_FAST")
 def delete_fast(m: Machine, ins: Instr) -> None:
-    m.read(ins.arg)
+    x = m.read(ins.arg)
+    if isinstance(x, Value) and m.value_names[ins.arg] and not m.in_slot(ins.arg):
+        m.call(intrinsics.release, x)
     m.clear(ins.arg)
 
 
 @handler(COMMON, "MAKE_CELL")
 def make_cell(m: Machine, ins: Instr) -> None:
-    cell = m.op(NEWCELL, (m.take(ins.arg),), m.local_names[ins.arg])
+    content = m.take(ins.arg)
+    if isinstance(content, Saved):
+        raise m.refuse("a cell that differs from path to path", ins)
+    cell = m.op(NEWCELL, (content,), m.plain_name(ins.arg))
     m.write(ins.arg, cell)
 
 
 @handler(COMMON, "LOAD_DEREF")
 def load_deref(m: Machine, ins: Instr) -> None:
-    m.push(m.op(GETCELL, (m.read(ins.arg),), m.local_names[ins.arg]))
+    m.push(m.op(GETCELL, (m.read(ins.arg),), m.plain_name(ins.arg)))
 
 
 @handler(COMMON, "STORE_DEREF")
 def store_deref(m: Machine, ins: Instr) -> None:
-    m.op(SETCELL, (m.read(ins.arg), m.pop()), m.local_names[ins.arg])
+    m.op(SETCELL, (m.read(ins.arg), m.pop()), m.plain_name(ins.arg))
 
 
 @handler(COMMON, "DELETE_DEREF")
 def delete_deref(m: Machine, ins: Instr) -> None:
-    name = m.local_names[ins.arg]
+    name = m.plain_name(ins.arg)
     m.op(SETCELL, (m.read(ins.arg), Undef(name)), name)
 
 
@@ -354,12 +359,13 @@ def branch(m: Machine, cond: Operand, ins: Instr, truth: bool) -> None:
 def for_iter(m: Machine, ins: Instr) -> None:
     """The item goes to a block of its own, which goes on to the body."""
     assert ins.target is not None
+    m.may_leave()
     iterator = m.pop()
     end = m.edge(ins.target)
     item = m.ir.value()
     entry = m.ir.block([item])
     m.block.term = ForIter(iterator, Edge(entry.id), end, m.loc)
-    m.block = entry
+    m.go_on(entry)
     m.stack += [iterator, item]
     entry.term = Jump(m.edge(ins.next), m.loc)
     m.done = True
@@ -374,6 +380,7 @@ def return_value(m: Machine, ins: Instr) -> None:
 
 @handler(COMMON, "RAISE_VARARGS")
 def raise_varargs(m: Machine, ins: Instr) -> None:
+    m.may_leave()
     parts = m.popn(ins.arg)
     exc, cause = (*parts, None, None)[:2]
     m.block.term = Raise(exc, cause, m.loc)

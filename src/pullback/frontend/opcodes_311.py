@@ -6,7 +6,7 @@ import dis
 
 from ..ir import intrinsics
 from ..ir.core import Const
-from . import calls
+from . import calls, opcodes_flow
 from . import opcodes as common
 from .decode import Instr
 from .machine import NULL, Machine
@@ -14,6 +14,9 @@ from .opcodes import COMMON, Table, branch_if, branch_if_none, handler, push_cal
 
 TABLE: Table = {
     **COMMON,
+    **opcodes_flow.FLOW,
+    "ASYNC_GEN_WRAP": push_call(intrinsics.async_gen_wrap, 1),
+    "PREP_RERAISE_STAR": push_call(intrinsics.prep_reraise_star, 2),
     "CALL_FUNCTION_EX": calls.call_function_ex,
     "DICT_MERGE": calls.dict_merge(2),  # callable, arguments, dict
     "LIST_TO_TUPLE": push_call(intrinsics.list_to_tuple, 1),

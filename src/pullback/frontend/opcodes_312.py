@@ -8,12 +8,14 @@ from ..ir import intrinsics
 from ..ir.core import CALL, Const, Return, Value
 from . import opcodes as common
 from . import opcodes_311 as v311
+from . import opcodes_flow
 from .decode import Instr
 from .machine import NULL, Machine
 from .opcodes import COMMON, Table, branch_if, branch_if_none, handler, push_call
 
 TABLE: Table = {
     **COMMON,
+    **opcodes_flow.FLOW,
     "CALL": v311.call,
     "CALL_FUNCTION_EX": v311.TABLE["CALL_FUNCTION_EX"],
     "DICT_MERGE": v311.TABLE["DICT_MERGE"],
@@ -28,17 +30,38 @@ TABLE: Table = {
 }
 
 INTRINSICS = {
+    3: push_call(intrinsics.stopiteration_error, 1),
+    4: push_call(intrinsics.async_gen_wrap, 1),
     5: push_call(operator.pos, 1),
     6: push_call(intrinsics.list_to_tuple, 1),
+    7: push_call(intrinsics.make_typevar, 1),
+    8: push_call(intrinsics.make_paramspec, 1),
+    9: push_call(intrinsics.make_typevartuple, 1),
+    10: push_call(intrinsics.subscript_generic, 1),
+    11: push_call(intrinsics.make_typealias, 1),
 }
-"""The arguments of CALL_INTRINSIC_1 that occur in plain functions."""
+"""By the argument of CALL_INTRINSIC_1; the others do not occur in functions."""
+
+INTRINSICS_2 = {
+    1: push_call(intrinsics.prep_reraise_star, 2),
+    2: push_call(intrinsics.typevar_with_bound, 2),
+    3: push_call(intrinsics.typevar_with_constraints, 2),
+    4: push_call(intrinsics.set_function_type_params, 2),
+    5: push_call(intrinsics.set_typeparam_default, 2),
+}
+"""By the argument of CALL_INTRINSIC_2."""
 
 
 @handler(TABLE, "CALL_INTRINSIC_1")
 def call_intrinsic(m: Machine, ins: Instr) -> None:
     if ins.arg not in INTRINSICS:
-        raise m.refuse("a type parameter or the inside of a generator", ins)
+        raise m.refuse(f"the instruction {ins.op} {ins.arg}", ins)
     INTRINSICS[ins.arg](m, ins)
+
+
+@handler(TABLE, "CALL_INTRINSIC_2")
+def call_intrinsic_2(m: Machine, ins: Instr) -> None:
+    INTRINSICS_2[ins.arg](m, ins)
 
 
 COMPARISONS = ("<", "<=", "==", "!=", ">", ">=")

@@ -4,7 +4,10 @@
 * no parameter is redundant (all its arguments, in a cycle of parameters taken together, are one
   value) or unused;
 * a block that only jumps on is skipped, a block with one way in is merged into it; the item of a
-  ForIter alone keeps a block of its own, ``b(item)``;
+  ForIter alone keeps a block of its own, ``b(item)``; blocks under different handlers stay apart,
+  unless nothing in one of them can raise;
+* a handler that only lets the exception go on is skipped, one that no exception reaches is dropped;
+* a slot is not read in vain, nor written right before it is emptied;
 * ``check_bound`` is left only where the value may be unbound; where it is unbound for certain,
   UnboundLocalError is raised;
 * what is passed to a parameter with a name has a name: its own, else the parameter's;
@@ -22,10 +25,13 @@ from .core import (
     Edge,
     Jump,
     Operand,
+    Reraise,
     Value,
 )
-from .edit import implicit
-from .unbound import param_arguments, resolve_checks, use_checked
+from .edit import handlers, implicit
+from .raising import is_quiet, spins
+from .releases import drop_idle_releases
+from .unbound import drop_idle_slots, param_arguments, resolve_checks, use_checked
 
 
 def canonicalize(ir: IR) -> IR:
@@ -36,8 +42,12 @@ def canonicalize(ir: IR) -> IR:
         if resolve_checks(ir):
             continue
         remove_dead_params(ir)
+        drop_idle_releases(ir)
         skip_empty_blocks(ir)
-        merge_blocks(ir)
+        merged = merge_blocks(ir)
+        drop_idle_slots(ir)
+        if drop_idle_handlers(ir) or (merged and skip_empty_blocks(ir)):
+            continue
         use_checked(ir)
         break
     remove_unreachable(ir)
@@ -80,13 +90,15 @@ def _ways_in(ir: IR) -> dict[int, list[tuple[Block, Edge]]]:
     return ways
 
 
-def skip_empty_blocks(ir: IR) -> None:
+def skip_empty_blocks(ir: IR) -> bool:
     """Redirect the ways into a block that only jumps on. Not where a value it receives is used
-    further on, nor for the item of a ForIter."""
+    further on, nor for the item of a ForIter. Returns whether there were any."""
+    before = len(ir.blocks)
     ways = _ways_in(ir)
     outside = _used_beyond_own_edge(ir)
+    fixed = {ir.entry.id} | handlers(ir)
     for b in list(ir):
-        if b is ir.entry or b.ops or b.handler is not None or not isinstance(b.term, Jump):
+        if b.id in fixed or b.ops or not isinstance(b.term, Jump):
             continue
         target = b.term.edge.target
         if target == b.id or any(p in outside for p in b.params):
@@ -100,6 +112,7 @@ def skip_empty_blocks(ir: IR) -> None:
         ways[target] = [(p, e) for p, e in ways[target] if p is not b] + ways[b.id]
         ways[b.id] = []
         del ir.blocks[b.id]
+    return len(ir.blocks) < before
 
 
 def _lookup(mapping: dict[Value, Operand], x: Operand) -> Operand:
@@ -119,8 +132,10 @@ def _used_beyond_own_edge(ir: IR) -> set[Value]:
     return used
 
 
-def merge_blocks(ir: IR) -> None:
-    """Append to each block the one it jumps to, if that has no other way in."""
+def merge_blocks(ir: IR) -> bool:
+    """Append to each block the one it jumps to, if that has no other way in, under the handler of
+    the one that can raise. Returns whether there were any."""
+    before = len(ir.blocks)
     ways = _ways_in(ir)
     mapping: dict[Value, Operand] = {}
     for b in list(ir):
@@ -129,13 +144,39 @@ def merge_blocks(ir: IR) -> None:
         while isinstance(b.term, Jump):
             edge = b.term.edge
             target = ir.blocks[edge.target]
-            if len(ways[target.id]) != 1 or target is b or target.handler != b.handler:
+            if len(ways[target.id]) != 1 or target is b:
                 break
+            if target.handler != b.handler:
+                if is_quiet(b):
+                    b.handler = target.handler
+                elif not is_quiet(target) or spins(target):
+                    break
             mapping.update(zip(target.params, edge.args))
             b.ops += target.ops
             b.term = target.term
             del ir.blocks[target.id]
     ir.substitute(mapping)
+    return len(ir.blocks) < before
+
+
+def drop_idle_handlers(ir: IR) -> bool:
+    """Drop the handlers that only let the exception go on, and those that none reaches. Returns
+    whether there were any."""
+    caught = handlers(ir)
+    if not caught:
+        return False
+    passed: dict[int, int | None] = {}
+    for h in caught:
+        b = ir.blocks[h]
+        if not b.ops and isinstance(b.term, Reraise) and b.term.exc is b.params[0]:
+            passed[h] = b.handler
+    loud = {b.handler for b in ir if not is_quiet(b) or spins(b)}
+    changed = False
+    for b in ir:
+        while b.handler is not None and (b.handler in passed or b.handler not in loud):
+            b.handler = passed.get(b.handler)
+            changed = True
+    return changed
 
 
 # -- parameters ------------------------------------------------------------------------------------
@@ -162,6 +203,7 @@ def minimise_params(ir: IR) -> None:
             outer, fringe = _outer(component, inside, args, find)
             if len(outer) == 1:
                 replaced.update(dict.fromkeys(component, outer[0]))
+                _pass_on_name(component, outer[0])
             elif len(component) > 1:
                 rest = [p for p in component if p not in fringe]
                 if rest:
@@ -169,6 +211,11 @@ def minimise_params(ir: IR) -> None:
     if replaced:
         _drop(ir, set(replaced))
         ir.substitute(replaced)
+
+
+def _pass_on_name(params: list[Value], x: Operand) -> None:
+    if isinstance(x, Value) and x.name is None:
+        x.name = next((p.name for p in params if p.name is not None), None)
 
 
 def _outer(

@@ -123,11 +123,17 @@ NEWCELL = "newcell"  #  args = (initial content or Undef,); attr = name
 FREECELL = "freecell"  # attr = name: the cell the function closes over
 GETCELL = "getcell"  #  args = (cell,); attr = name: read it, NameError if empty
 SETCELL = "setcell"  #  args = (cell, content or Undef); attr = name
-SLOTGET = "slotget"  #  attr = Slot
-SLOTSET = "slotset"  #  args = (content,); attr = Slot
+SLOTGET = "slotget"  #  attr = Slot: read it, UnboundLocalError if empty
+SLOTSET = "slotset"  #  args = (content or Undef,); attr = Slot
 CUT = "cut"  #          between the forward and the reverse half of a combined function
+YIELD = "yield"  #      args = (value,): suspend with it; the result is what is sent
+DELEGATE = "delegate"  # args = (iterator,): yield from it to its end; the result is its own
+AWAIT = "await"  #      args = (awaitable iterator,): the same for a coroutine
 
-KINDS = (CALL, GLOBAL, CLOSURE, NEWCELL, FREECELL, GETCELL, SETCELL, SLOTGET, SLOTSET, CUT)
+SUSPENSIONS = (YIELD, DELEGATE, AWAIT)
+KINDS = (
+    CALL, GLOBAL, CLOSURE, NEWCELL, FREECELL, GETCELL, SETCELL, SLOTGET, SLOTSET, CUT, *SUSPENSIONS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -369,8 +375,31 @@ class Raise(Terminator):
         return Raise(self.exc, self.cause, self.loc)
 
 
+class Reraise(Terminator):
+    """Let ``exc``, which a handler caught, go on: unlike by `Raise`, nothing is added to its
+    traceback or context."""
+
+    __slots__ = ("exc",)
+
+    def __init__(self, exc: Operand, loc: Loc = Loc()) -> None:
+        self.exc, self.loc = exc, loc
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return (self.exc,)
+
+    def map(self, f: Callable[[Operand], Operand]) -> None:
+        self.exc = f(self.exc)
+
+    def copy(self) -> Reraise:
+        return Reraise(self.exc, self.loc)
+
+
 class Block:
-    """Parameters, operations, a terminator, and the block that handles its exceptions if any."""
+    """Parameters, operations, a terminator, and the block that handles its exceptions if any.
+
+    Nothing jumps to a handler: it is entered when an exception leaves a block that names it, from
+    any operation or from the terminator, and its one parameter is the exception."""
 
     __slots__ = ("id", "params", "ops", "term", "handler")
 

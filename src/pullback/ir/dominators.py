@@ -7,7 +7,7 @@ handler of its exceptions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .core import IR
 
@@ -136,6 +136,21 @@ class DomTree:
 def dominators(ir: IR) -> DomTree:
     """The dominator tree of the blocks that the entry reaches."""
     return DomTree(flow(ir), ir.entry.id)
+
+
+def executed_before(ir: IR) -> Callable[[int, int], bool]:
+    """Whether, on every path to the start of the second block, the operations of the first one have
+    all been executed. Dominance is not enough for a handler and what follows it: an exception
+    leaves a block before its operations are done."""
+    if all(b.handler is None for b in ir):
+        return dominators(ir).strictly_dominates
+    end = {b.id: -2 - b.id for b in ir}
+    graph: dict[int, tuple[int, ...]] = {}
+    for b in ir:
+        graph[b.id] = (end[b.id],) if b.handler is None else (end[b.id], b.handler)
+        graph[end[b.id]] = b.successors
+    tree = DomTree(graph, ir.entry.id)
+    return lambda a, b: tree.dominates(end[a], b)
 
 
 def postdominators(ir: IR) -> DomTree:

@@ -160,6 +160,10 @@ def check_bound(value: Any, name: str) -> Any:
     return value
 
 
+def release(value: Any) -> None:
+    """``del`` of a variable that holds ``value``: the function lets go of it here."""
+
+
 def _running(*_: Any) -> NoReturn:
     raise RuntimeError("this operation has a meaning only inside a lowered function")
 
@@ -185,3 +189,122 @@ def store_global(name: str, value: Any) -> None:
 
 def delete_global(name: str) -> None:
     _running(name)
+
+
+# -- exceptions ------------------------------------------------------------------------------------
+def push_exc_info(exc: BaseException) -> Any:
+    """``exc`` is the exception being handled from here on; returns the one that was until now."""
+    _running(exc)
+
+
+def pop_except(previous: Any) -> None:
+    """The exception being handled is ``previous`` again, the result of `push_exc_info`."""
+    _running(previous)
+
+
+def exc_match(exc: BaseException, kind: Any) -> bool:
+    """Whether ``except kind`` catches ``exc``."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    for k in kinds:
+        if not (isinstance(k, type) and issubclass(k, BaseException)):
+            raise TypeError(
+                "catching classes that do not inherit from BaseException is not allowed"
+            )
+    return any(issubclass(type(exc), k) for k in kinds)
+
+
+def group_match(exc: BaseException, kind: Any) -> tuple[Any, Any]:
+    """``except* kind``: the part of ``exc`` that is caught, which is being handled from here on, or
+    None, and the rest, or None."""
+    _running(exc, kind)
+
+
+def prep_reraise_star(exc: BaseException, raised: list[Any]) -> Any:
+    """What goes on after the clauses ``except*`` of ``exc``, which left and raised ``raised``."""
+    _running(exc, raised)
+
+
+def before_with(manager: Any) -> tuple[Any, Any]:
+    """``with manager``: the value of its entry, and its exit."""
+    _running(manager)
+
+
+def before_async_with(manager: Any) -> tuple[Any, Any]:
+    """``async with manager``: the awaitable of its entry, and its exit."""
+    _running(manager)
+
+
+def with_except_start(exit: Any, exc: BaseException) -> Any:
+    """What the exit of a context manager says to an exception: true if it is settled."""
+    return exit(type(exc), exc, exc.__traceback__)
+
+
+# -- generators and coroutines ---------------------------------------------------------------------
+def get_yield_from_iter(x: Any) -> Any:
+    """The iterator that ``yield from x`` delegates to."""
+    _running(x)
+
+
+def get_awaitable(x: Any, where: int) -> Any:
+    """The iterator that ``await x`` delegates to; ``where``: 1 at the entry, 2 at the exit of
+    ``async with``."""
+    _running(x, where)
+
+
+def get_aiter(x: Any) -> Any:
+    """The iterator of ``async for ... in x``."""
+    _running(x)
+
+
+def get_anext(iterator: Any) -> Any:
+    """The awaitable of its next item."""
+    _running(iterator)
+
+
+def async_gen_wrap(value: Any) -> Any:
+    """What an asynchronous generator yields to say that it yields ``value``."""
+    _running(value)
+
+
+def stopiteration_error(exc: BaseException) -> BaseException:
+    """``exc``, or RuntimeError in place of a StopIteration that leaves a generator (3.12)."""
+    _running(exc)
+
+
+# -- type parameters -------------------------------------------------------------------------------
+def make_typevar(name: Any) -> Any:
+    _running(name)
+
+
+def make_paramspec(name: Any) -> Any:
+    _running(name)
+
+
+def make_typevartuple(name: Any) -> Any:
+    _running(name)
+
+
+def subscript_generic(parameters: Any) -> Any:
+    """``Generic[*parameters]``."""
+    _running(parameters)
+
+
+def make_typealias(parts: Any) -> Any:
+    """``type name[parameters] = value``, of a tuple of the three."""
+    _running(parts)
+
+
+def typevar_with_bound(name: Any, evaluate: Any) -> Any:
+    _running(name, evaluate)
+
+
+def typevar_with_constraints(name: Any, evaluate: Any) -> Any:
+    _running(name, evaluate)
+
+
+def set_function_type_params(function: Any, parameters: Any) -> Any:
+    _running(function, parameters)
+
+
+def set_typeparam_default(parameter: Any, evaluate: Any) -> Any:
+    _running(parameter, evaluate)

@@ -2,7 +2,7 @@
 
 A block's parameters are bound at its start, so they are not live into it; the arguments of an edge
 are used at the edge, so they are live out of the block it leaves. What a handler needs is live
-throughout the blocks that it guards.
+throughout the blocks that it guards, or from where they define it, before anything can raise.
 
 The sets are not ordered: sort by ``id`` wherever the order could be seen.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from .core import IR, Block, Operand, Value
 from .dominators import depth_first, flow
+from .raising import quiet_start
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,12 @@ def values(operands: Iterable[Operand]) -> Iterable[Value]:
 
 def liveness(ir: IR) -> Liveness:
     """The values live into and out of each block."""
-    needs, defines, edges = {}, {}, {}
+    needs, defines, edges, early = {}, {}, {}, {}
     for b in ir:
         needs[b.id], defines[b.id] = _summary(b)
         edges[b.id] = {v for e in b.edges for v in values(e.args)}
+        if b.handler is not None:
+            early[b.id] = {*b.params, *(op.result for op in b.ops[: quiet_start(b)])}
     into: dict[int, set[Value]] = {b: set() for b in ir.blocks}
     out: dict[int, set[Value]] = {b: set() for b in ir.blocks}
     graph = flow(ir)
@@ -59,7 +62,7 @@ def liveness(ir: IR) -> Liveness:
             live = (live - defines[b]) | needs[b]
             handler = ir.blocks[b].handler
             if handler is not None:
-                live |= into[handler]
+                live |= into[handler] - early[b]
             if live != into[b]:
                 into[b] = live
                 changed = True

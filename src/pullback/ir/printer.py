@@ -19,12 +19,14 @@ One function prints as a header and its blocks::
   its module otherwise (``math.sin``). A call of a value shows the value: ``%2(%0.x, key=%1)``. The
   other operations show their kind, with what is static about it in brackets:
   ``global[range]``, ``closure[f.<locals>.g](%3, 1)``, ``newcell[x](%0.x)``, ``freecell[y]``,
-  ``getcell[x](%5)``, ``setcell[x](%5, 1)``, ``slotget[acc]``, ``slotset[acc](%4)``, ``cut``.
+  ``getcell[x](%5)``, ``setcell[x](%5, 1)``, ``slotget[acc]``, ``slotset[acc](%4)``, ``cut``,
+  ``yield(%1)``, ``delegate(%2)``, ``await(%2)``.
+* A generator, coroutine or asynchronous generator says so in place of ``function``.
 * A constant prints as its ``repr`` where that is stable, as a qualified name for functions, classes
   and modules, and as ``<type>`` for any other object. An unbound name prints as ``undef x``.
 * Terminators: ``jump b1(args)``, ``branch cond ? b1(args) : b2(args)``,
   ``for iterator ? b1(next, args) : b2(args)`` (``next`` stands for the next item),
-  ``return x``, ``raise x from y``.
+  ``return x``, ``raise x from y``, ``reraise x``.
 * ``  # 5`` is the source line, left out where there is none and on jumps.
 
 Printing is deterministic, and equal text means equal IR up to source columns and the identity of
@@ -33,6 +35,7 @@ opaque constants.
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Iterable
 from typing import Any
@@ -54,6 +57,7 @@ from .core import (
     Op,
     Operand,
     Raise,
+    Reraise,
     Return,
     Slot,
     Terminator,
@@ -187,6 +191,8 @@ def format_term(term: Terminator) -> str:
     if isinstance(term, Raise):
         cause = "" if term.cause is None else f" from {format_operand(term.cause)}"
         return "raise" if term.exc is None else f"raise {format_operand(term.exc)}{cause}"
+    if isinstance(term, Reraise):
+        return f"reraise {format_operand(term.exc)}"
     return "unterminated"
 
 
@@ -198,7 +204,7 @@ def _edge(edge: Edge, *implicit: str) -> str:
 def format_ir(ir: IR, typed: bool | None = None) -> str:
     """The function as text. ``typed``: show types (by default where there are any)."""
     show = True if typed is None else typed
-    lines = [f"function {signature(ir.info)}"]
+    lines = [f"{kind_of(ir.info)} {signature(ir.info)}"]
     for block in ir:
         lines += format_block(block, show)
     return "\n".join(lines)
@@ -216,6 +222,18 @@ def format_block(block: Block, typed: bool = True) -> list[str]:
 
 def _line(loc: Loc) -> str:
     return f"  # {loc.line}" if loc.line else ""
+
+
+def kind_of(info: Info) -> str:
+    """What calling the function makes."""
+    return next((name for flag, name in _KINDS.items() if info.flags & flag), "function")
+
+
+_KINDS = {
+    inspect.CO_ASYNC_GENERATOR: "async generator",
+    inspect.CO_COROUTINE: "coroutine",
+    inspect.CO_GENERATOR: "generator",
+}
 
 
 def signature(info: Info) -> str:

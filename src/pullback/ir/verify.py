@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from ..errors import InvalidIR
 from .core import (
+    AWAIT,
     CALL,
     CLOSURE,
+    DELEGATE,
     FREECELL,
     GETCELL,
     GLOBAL,
@@ -17,6 +19,7 @@ from .core import (
     SETCELL,
     SLOTGET,
     SLOTSET,
+    YIELD,
     Block,
     ClosureSpec,
     Const,
@@ -29,9 +32,13 @@ from .core import (
     Unterminated,
     Value,
 )
-from .dominators import dominators
+from .dominators import dominators, executed_before
+from .raising import quiet_start
 
-_ARITY = {GLOBAL: 0, FREECELL: 0, GETCELL: 1, SETCELL: 2, NEWCELL: 1, SLOTGET: 0, SLOTSET: 1}
+_ARITY = {
+    GLOBAL: 0, FREECELL: 0, GETCELL: 1, SETCELL: 2, NEWCELL: 1, SLOTGET: 0, SLOTSET: 1,
+    YIELD: 1, DELEGATE: 1, AWAIT: 1,
+}  # fmt: skip
 _ATTR = {
     GLOBAL: str,
     FREECELL: str,
@@ -48,14 +55,17 @@ def verify(ir: IR, typed: bool = False) -> IR:
     """Raise `InvalidIR` naming the first fault, else return ``ir``.
 
     Checked: the entry's parameters are the arguments and nothing jumps to it; every block ends in a
-    terminator whose edges lead to blocks and carry one argument for each parameter; every value is
-    defined once, and its definition dominates each use; operations have the operands and the static
+    terminator whose edges lead to blocks and carry one argument for each parameter; nothing jumps
+    to a handler, and its one parameter is the exception; every value is defined once, and its
+    definition is executed before each use (where an exception leaves, only what comes before the
+    first operation that can raise has been executed); operations have the operands and the static
     part of their kind; with ``typed``, every value that is used has a type.
     """
     if not ir.blocks:
         raise _fault(ir, "there is no block")
     _entry(ir)
     where = _definitions(ir)
+    _handlers(ir)
     for block in ir:
         _terminator(ir, block)
         for op in block.ops:
@@ -82,6 +92,24 @@ def _entry(ir: IR) -> None:
             raise _fault(ir, f"b{block.id} is filed under {id}")
 
 
+def _handlers(ir: IR) -> None:
+    named = {}
+    for block in ir:
+        if block.handler is not None:
+            if block.handler not in ir.blocks:
+                raise _fault(ir, f"no handler b{block.handler}", block)
+            named[block.handler] = block
+    for block in ir:
+        for target in block.successors:
+            if target in named:
+                raise _fault(ir, f"a jump to the handler b{target}", block)
+    for handler, block in named.items():
+        if handler == ir.entry.id:
+            raise _fault(ir, "the entry is a handler", block)
+        if len(ir.blocks[handler].params) != 1:
+            raise _fault(ir, f"handler b{handler} without its one parameter", block)
+
+
 def _definitions(ir: IR) -> dict[Value, tuple[int, int]]:
     """Where each value is defined: its block and position (-1 for parameters)."""
     where: dict[Value, tuple[int, int]] = {}
@@ -103,8 +131,6 @@ def _terminator(ir: IR, block: Block) -> None:
     term = block.term
     if isinstance(term, Unterminated):
         raise _fault(ir, "no terminator", block)
-    if block.handler is not None and block.handler not in ir.blocks:
-        raise _fault(ir, f"no handler b{block.handler}", block)
     for edge in term.edges:
         if edge.target not in ir.blocks:
             raise _fault(ir, f"a jump to b{edge.target}, which does not exist", block)
@@ -152,7 +178,7 @@ def _uses(block: Block) -> Iterator[tuple[Operand, int]]:
 
 
 def _dominance(ir: IR, where: dict[Value, tuple[int, int]]) -> None:
-    tree = dominators(ir)
+    tree, before = dominators(ir), executed_before(ir)
     for block in ir:
         for x, position in _uses(block):
             if isinstance(x, (Const, Undef)):
@@ -165,7 +191,8 @@ def _dominance(ir: IR, where: dict[Value, tuple[int, int]]) -> None:
             if home == block.id:
                 ok = at < position
             else:
-                ok = tree.dominates(home, block.id)
+                early = at < quiet_start(ir.blocks[home])
+                ok = tree.dominates(home, block.id) if early else before(home, block.id)
             if not ok:
                 raise _fault(ir, f"{x!r} is used where it may not be defined", block)
 

@@ -54,6 +54,10 @@ def cse(ir: IR) -> bool:
                 table[key] = op.result
                 added.append(key)
         ir.blocks[id].ops = kept
+        if ir.blocks[id].handler is not None:  # an exception leaves before all are executed
+            for key in added:
+                del table[key]
+            added = []
         stack.append((id, scope, added))
         stack.extend((c, scope, None) for c in reversed(tree.children[id]))
     ir.substitute(same)

@@ -26,6 +26,7 @@ from ..ir.core import (
     SETCELL,
     SLOTGET,
     SLOTSET,
+    SUSPENSIONS,
     Const,
     Op,
     Operand,
@@ -61,6 +62,7 @@ _STRUCTURAL = {
     SLOTGET: READ,
     SLOTSET: WRITE,
     CUT: ANY,
+    **dict.fromkeys(SUSPENSIONS, ANY),
 }
 
 
@@ -99,6 +101,8 @@ _SCALAR_FUNCTIONS = {
 def effects(op: Op) -> Effect:
     """What ``op`` may do. Allocation of an array counts as not raising; whoever wants to remove one
     sees to it that its dimensions are not negative."""
+    if op.kind == SLOTGET and getattr(op.attr, "type", None) is None:
+        return READ | RAISE  # a variable, which may be unbound
     if op.kind != CALL:
         return _STRUCTURAL[op.kind]
     callee = op.callee

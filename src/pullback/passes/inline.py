@@ -23,6 +23,7 @@ from ..ir.core import (
     Slot,
 )
 from ..ir.edit import clone_blocks, split_block
+from ..ir.printer import kind_of
 
 
 def inline_call(ir: IR, op: Op, callee: IR, args: Iterable[Operand]) -> Block:
@@ -30,11 +31,13 @@ def inline_call(ir: IR, op: Op, callee: IR, args: Iterable[Operand]) -> Block:
 
     ``callee`` is copied, with its places in the source, and left as it is; it may have loops,
     several returns, or none. Returns the block that continues behind the call. ValueError if the
-    number of arguments differs, or if the callee reads globals or cells that mean something else
-    here."""
+    number of arguments differs, if the callee is a generator or a coroutine, or if it reads globals
+    or cells that mean something else here."""
     operands = tuple(args)
     if len(operands) != len(callee.args):
         raise ValueError(f"{callee.info.qualname} takes {len(callee.args)} arguments")
+    if kind_of(callee.info) != "function":
+        raise ValueError(f"{callee.info.qualname} is no function but a {kind_of(callee.info)}")
     if _reads_elsewhere(ir, callee):
         raise ValueError(f"{callee.info.qualname} reads globals or cells of its own")
     block, at = ir.where(op.result)

@@ -1,8 +1,9 @@
 """Slots become values: each read of a slot is replaced by what was written last, with parameters of
 blocks where different writes meet (only where the slot is read again).
 
-A slot that is read before it is written is undefined there. Slots that a handler reads stay: an
-exception can leave in the middle of a block.
+A typed slot that is read before it is written is undefined there; one without a type is a variable,
+and stays if its being unbound is seen. Slots that a handler reads stay: an exception can leave in
+the middle of a block.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import reduce
 from ..ir.core import IR, SLOTGET, SLOTSET, Block, Op, Operand, Slot, Undef, Value
 from ..ir.dominators import dominators
 from ..ir.edit import handlers
+from ..ir.unbound import may_be_empty
 from .scalars import convert, fits
 from .simplify_cfg import remove_unreachable
 
@@ -54,8 +56,9 @@ class _Promotion:
         bits = {slot: 1 << i for i, slot in enumerate(dict.fromkeys((*sets, *exposed)))}
         live = self.live_into(bits, sets, exposed)
         guarded = _union(live[b] for b in handlers(self.ir))
+        checked = {op.attr for op in may_be_empty(self.ir) if op.kind == SLOTGET}
         for slot, bit in bits.items():
-            if bit & guarded:
+            if bit & guarded or (slot.type is None and slot in checked):
                 continue
             self.current[slot] = [Undef(None if slot.type else slot.name, slot.type)]
             work = [self.ir.entry.id, *sets.get(slot, ())]

@@ -19,6 +19,7 @@ from .engine import Engine, instability_warnings
 from .lattice import Abstract, ATuple, AVal, abstract_of, constant, from_type, is_scalar, widen
 from .lists import grown
 from .specialised import PYTHON, Flat, Semantics, Spec
+from .typable import typable
 
 
 def flat(f: Callable[..., Any] | IR, avals: Iterable[Abstract]) -> Flat:
@@ -28,7 +29,7 @@ def flat(f: Callable[..., Any] | IR, avals: Iterable[Abstract]) -> Flat:
     A captured integer is a hidden argument unless typing needs its value (as an axis, say): then
     all captured integers are taken by value, and of integer arguments those whose abstract value
     has an example; `Flat.args` has them as constants, `Flat.statics` says where to check them."""
-    ir = f if isinstance(f, IR) else lift(f)
+    ir = typable(f if isinstance(f, IR) else lift(f))
     args = tuple(avals)
     engine, spec = _inferred(ir, args)
     em = Emitter(ir.info.name)
@@ -157,7 +158,7 @@ def infer(ir: IR | Callable[..., Any], *args: Any, warn: bool = False) -> IR:
     """A copy of ``ir`` with types on its values, for arguments given by example or as Numba types.
 
     ``warn``: say, as `TypeInstability` warnings, where a variable changes type on the way."""
-    source = ir if isinstance(ir, IR) else lift(ir)
+    source = typable(ir if isinstance(ir, IR) else lift(ir))
     avals = tuple(_example(a) for a in args)
     given = [(a, a) for a in avals]
     info = source.info

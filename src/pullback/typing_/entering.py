@@ -20,6 +20,7 @@ from .lattice import Abstract, ATuple, static, widen
 from .lists import grown
 from .specialised import MAX_INLINE, PYTHON, Semantics, Spec
 from .statements import split_closure
+from .typable import typable
 
 STATIC_DEPTH = 16  # how deep a body may call itself with constants that differ
 _trusted_specs: dict[Any, Spec] = {}
@@ -235,10 +236,10 @@ def lifted(f: Any) -> IR:
     """The IR of a function; of one code object with one scope it is made once."""
     key = (f.__code__, id(f.__globals__)) if not f.__closure__ else None
     if key is None:
-        return grown(lift(f))
+        return grown(typable(lift(f)))
     found = _lifted.get(key)
     if found is None or found.info.globals is not f.__globals__:
-        found = _lifted[key] = grown(lift(f))
+        found = _lifted[key] = grown(typable(lift(f)))
     return found
 
 
@@ -246,5 +247,5 @@ def lifted_code(code: Any, scope: Any) -> IR:
     key = (code, id(scope))
     found = _lifted.get(key)
     if found is None or found.info.globals is not scope:
-        found = _lifted[key] = grown(lift_code(code, scope))
+        found = _lifted[key] = grown(typable(lift_code(code, scope)))
     return found
