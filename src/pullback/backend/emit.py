@@ -37,6 +37,7 @@ from ..ir.core import (
     Value,
 )
 from ..runtime import frame as words
+from ..runtime import vmath
 from ..runtime.native_core import (
     I32,
     I64,
@@ -269,6 +270,9 @@ class Body:
             return typed[0][0][k], self.b.extract_value(typed[0][1], k)
         if callee in CONVERSIONS and len(typed) == 1:
             return self._convert(CONVERSIONS[callee], typed[0])
+        if vmath.kernel(callee, [t for t, _ in typed]):
+            kind = typed[0][0]
+            return kind, vmath.call(self.b, callee, kind, [v for _, v in typed])
         return self._numba(op, typed)
 
     def _convert(self, to: Any, typed: Typed) -> Typed:

@@ -1,0 +1,111 @@
+"""The C library's function, where a kernel's arithmetic does not reach: called for a lane only.
+
+A loop with a call in it is not vectorised, unless the call says which function does the same for a
+vector. So the call has such functions, with masks: each tests whether any lane is concerned, which
+is the whole cost as long as none is, and if so calls the library for these lanes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as ll
+
+I1, I8, I64, F64 = ll.IntType(1), ll.IntType(8), ll.IntType(64), ll.DoubleType()
+BYTES = I8.as_pointer()
+WIDTHS = (2, 4, 8, 16)
+PREFIX = "pullback.far."
+
+
+def call(b: ll.IRBuilder, name: str, x: Any) -> Any:
+    """The C library's function ``name`` of a float64, in a block that is rarely entered."""
+    wrapper = PREFIX + name
+    f = b.module.globals.get(wrapper) or declare(b.module, name)
+    called = b.call(f, [x])
+    variants = ",".join(f"_ZGV_LLVM_M{n}v_{wrapper}({wrapper}.{n})" for n in WIDTHS)
+    set.add(called.attributes, f'"vector-function-abi-variant"="{variants}"')
+    return called
+
+
+def declare(module: ll.Module, name: str) -> ll.Function:
+    """The function of one lane and those of vectors. The former hides the name, by which LLVM would
+    take it for an operation that can be done everywhere, needed or not."""
+    kind = ll.FunctionType(F64, [F64])
+    library = module.globals.get(name) or ll.Function(module, kind, name)
+    one = define(module, kind, PREFIX + name, "noinline")
+    for f in (library, one):
+        f.attributes.add("readnone")
+        f.attributes.add("nounwind")
+    b = ll.IRBuilder(one.append_basic_block())
+    b.ret(b.call(library, one.args))
+    each = declare_each(module, one)
+    for n in WIDTHS:
+        declare_vector(module, one.name, each, n)
+    return one
+
+
+def define(module: ll.Module, kind: ll.FunctionType, name: str, inlining: str) -> ll.Function:
+    f = ll.Function(module, kind, name)
+    f.linkage = "internal"
+    f.attributes.add(inlining)
+    return f
+
+
+def declare_each(module: ll.Module, one: ll.Function) -> ll.Function:
+    """``each(place, mask)``: replace numbers at ``place``, those whose bits in ``mask`` are set."""
+    kind = ll.FunctionType(ll.VoidType(), [F64.as_pointer(), I64])
+    f = define(module, kind, one.name + ".each", "noinline")
+    place, mask = f.args
+    entry, head, body, step, done = (f.append_basic_block(s) for s in LOOP)
+    b = ll.IRBuilder(entry)
+    b.branch(head)
+    b.position_at_end(head)
+    k, left = b.phi(I64), b.phi(I64)
+    b.cbranch(b.icmp_unsigned("==", left, I64(0)), done, body)
+    b.position_at_end(body)
+    with b.if_then(b.trunc(left, I1)):
+        p = b.gep(place, [k])
+        b.store(b.call(one, [b.load(p)]), p)
+    b.branch(step)
+    b.position_at_end(step)
+    for phi, first, next in ((k, I64(0), b.add(k, I64(1))), (left, mask, b.lshr(left, I64(1)))):
+        phi.add_incoming(first, entry)
+        phi.add_incoming(next, step)
+    b.branch(head)
+    b.position_at_end(done)
+    b.ret_void()
+    return f
+
+
+LOOP = ("entry", "head", "body", "step", "done")
+
+
+def declare_vector(module: ll.Module, name: str, each: ll.Function, n: int) -> ll.Function:
+    """The function of n lanes and a mask."""
+    vector = ll.VectorType(F64, n)
+    kind = ll.FunctionType(vector, [vector, ll.VectorType(I1, n)])
+    f = define(module, kind, f"{name}.{n}", "alwaysinline")
+    x, mask = f.args
+    b = ll.IRBuilder(f.append_basic_block("entry"))
+    place = b.alloca(vector)
+    entry, word = b.block, b.bitcast(mask, ll.IntType(n))
+    with b.if_then(b.icmp_unsigned("!=", word, word.type(0)), likely=False):
+        b.store(x, place)
+        b.call(each, [b.bitcast(place, F64.as_pointer()), b.zext(word, I64)])
+        y = b.load(place)
+        inside = b.block
+    result = b.phi(vector)
+    result.add_incoming(x, entry)
+    result.add_incoming(y, inside)
+    b.ret(result)
+    return f
+
+
+def keep(module: ll.Module) -> None:
+    """Only the attributes of calls name the functions of vectors: LLVM shall keep them."""
+    names = {f"{PREFIX}{name}.{n}" for name in ("sin", "cos") for n in WIDTHS}
+    found = [f.bitcast(BYTES) for name, f in module.globals.items() if name in names]
+    if found:
+        used = ll.GlobalVariable(module, ll.ArrayType(BYTES, len(found)), "llvm.compiler.used")
+        used.linkage, used.section = "appending", "llvm.metadata"
+        used.initializer = ll.Constant(used.value_type, found)
