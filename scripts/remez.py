@@ -120,6 +120,11 @@ def atanh_rest(z: mpf) -> mpf:
     return (2 * mp.atanh(s) / s - 2) / z
 
 
+def atanh_more(z: mpf) -> mpf:
+    """(2 atanh(s) / s - 2 - 2 z / 3) / z^2 for z = s^2."""
+    return (atanh_rest(z) - mpf(2) / 3) / z
+
+
 def log_rest(f: mpf) -> mpf:
     """(log(1 + f) - f) / f^2."""
     return (mp.log1p(f) - f) / f**2
@@ -142,22 +147,26 @@ def erf_rest(z: mpf) -> mpf:
     return mp.erf(x) / x - 1
 
 
-def log_erfc(x: mpf) -> mpf:
-    return mp.log(mp.erfc(x))
+def log_erfc_rest(u: mpf) -> mpf:
+    """(log(erfc(1 + u)) - log(erfc(1))) / u."""
+    return mp.log(mp.erfc(1 + u) / mp.erfc(1)) / u
 
 
 def tables() -> list[Table]:
     found = []
-    for suffix, sizes in (("", (9, 5, 5)), ("32", (4, 3, 3))):
-        exp, sin, cos = sizes
+    for suffix, sizes in (("", (9, 12, 16, 5, 5, 5)), ("32", (4, 7, 7, 3, 3, 3))):
+        exp, erf, erfc, end, sin, cos = sizes
         found += [
             Table(f"EXP{suffix}", exp_rest, -HALF_LN2, HALF_LN2, exp, lambda r: r**3 / mp.expm1(r)),
+            Table(f"ERF{suffix}", erf_rest, mpf(0), mpf(1), erf, lambda z: mpf(1)),
+            Table(f"ERFC{suffix}", log_erfc_rest, mpf(0), mpf(end), erfc, lambda u: u * mp.erfc(1 + u)),
             Table(f"SIN{suffix}", sin_rest, mpf(0), QUARTER, sin, lambda z: z),
             Table(f"COS{suffix}", cos_rest, mpf(0), QUARTER, cos, lambda z: z**2),
         ]
     low, high = 1 / mp.sqrt(2) - 1, ROOT
     found += [
         Table("LOG", atanh_rest, mpf(0), S_MAX, 6, lambda z: z / 2),
+        Table("POW", atanh_more, mpf(0), S_MAX, 7, lambda z: z**2 / 2),
         Table("LOG32", log_rest, low, high, 9, lambda f: f**2 / mp.log1p(f)),
     ]
     return found
@@ -175,6 +184,8 @@ def parts(x: mpf, *bits: int) -> list[float]:
 
 CONSTANTS = {
     "LN2": parts(mp.log(2), 42, 53),  # a whole number of 11 bits times the first is exact
+    "TWO_THIRDS": parts(mpf(2) / 3, 53, 53),
+    "LOG_ERFC_1": parts(mp.log(mp.erfc(1)), 53, 53),
     "HALF_PI": parts(mp.pi / 2, 53, 53, 53),
 }
 

@@ -71,6 +71,12 @@ def is_view(op: Op) -> bool:
     return op.callee in VIEWS or op.is_call(operator.getitem)
 
 
+def is_simple_power(op: Op) -> bool:
+    """Whether it is a power that LLVM turns into a product or a root."""
+    last = op.posargs[-1]
+    return len(op.posargs) == 2 and isinstance(last, Const) and last.value in (-1, 0, 0.5, 1, 2)
+
+
 class Body:
     """Emits ``ir`` into an LLVM function whose entry block ``builder`` is at.
 
@@ -270,9 +276,9 @@ class Body:
             return typed[0][0][k], self.b.extract_value(typed[0][1], k)
         if callee in CONVERSIONS and len(typed) == 1:
             return self._convert(CONVERSIONS[callee], typed[0])
-        if vmath.kernel(callee, [t for t, _ in typed]):
-            kind = typed[0][0]
-            return kind, vmath.call(self.b, callee, kind, [v for _, v in typed])
+        kind = vmath.width(callee, [t for t, _ in typed], value_type(op.result))
+        if kind is not None and not is_simple_power(op):
+            return kind, vmath.call(self.b, callee, kind, [self.as_type(x, kind) for x in typed])
         return self._numba(op, typed)
 
     def _convert(self, to: Any, typed: Typed) -> Typed:

@@ -23,6 +23,7 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.utils import _dynamic_modname
 
 from ..ir.core import IR, Return
+from ..ir.loops import loop_forest
 from ..runtime import native_prims, vmath  # noqa: F401  (native_prims registers machine code)
 from ..runtime.memory import Memory, checkout, give_back
 from ..runtime.native_core import plain, value_type
@@ -207,7 +208,8 @@ class Unit:
             self.declared = [self.declare(module, k) for k in range(len(self.functions))]
             helpers = [self.emit(k) for k in range(len(self.functions))]
             cx.post_lowering(module, library)
-            vmath.define(module, vmath.has_fused(cx.codegen().magic_tuple()))
+            loops = any(loop_forest(ir).roots for ir in self.functions)
+            vmath.define(module, vmath.target(cx.codegen().magic_tuple(), loops))
             library.add_ir_module(module)
             nogil = self.options.get("nogil", True)
             cx.create_cpython_wrapper(library, main, env, helpers[0], nogil)

@@ -8,7 +8,9 @@ The functions for float32 work in float64 inside.
 
 from __future__ import annotations
 
+import builtins
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,8 +18,8 @@ import numpy as np
 from llvmlite import ir as ll
 from numba import types
 
-from . import exponential, far, logarithm, trigonometric
-from .lanes import F32, F64, Machine, Real
+from . import error, exponential, far, logarithm, power, trigonometric
+from .lanes import F32, F64, Machine, Real, Target
 
 Kernel = Callable[..., Real]
 
@@ -27,6 +29,9 @@ KERNELS: dict[str, tuple[Kernel, Kernel]] = {
     "tanh": (exponential.tanh, exponential.tanh32),
     "log": (logarithm.log, logarithm.log32),
     "log1p": (logarithm.log1p, logarithm.log1p32),
+    "logaddexp": (logarithm.logaddexp, logarithm.logaddexp32),
+    "erf": (error.erf, error.erf32),
+    "pow": (power.power, power.power32),
     "sin": (trigonometric.sin, trigonometric.sin32),
     "cos": (trigonometric.cos, trigonometric.cos32),
 }
@@ -34,16 +39,21 @@ KERNELS: dict[str, tuple[Kernel, Kernel]] = {
 
 NAMES: dict[Any, str] = {
     getattr(module, name): name for name in KERNELS for module in (math, np) if hasattr(module, name)
-}
+} | {operator.pow: "pow", np.power: "pow", np.float_power: "pow", builtins.pow: "pow"}
 """The functions of Python and NumPy that have a kernel."""
 
 WIDTHS = {types.float64: (F64, "f64"), types.float32: (F32, "f32")}
+REAL = (types.Float, types.Integer)
 PREFIX = "pullback.math."
 
 
-def kernel(callee: Any, kinds: Sequence[Any]) -> bool:
-    """Whether there is a kernel for a call with operands of these Numba types."""
-    return callee in NAMES and kinds[0] in WIDTHS and all(k == kinds[0] for k in kinds)
+def width(callee: Any, kinds: Sequence[Any], result: Any) -> Any:
+    """The Numba type in which a kernel does the call that has operands and a result of these types;
+    None if none does."""
+    if callee not in NAMES or result not in WIDTHS or not all(isinstance(k, REAL) for k in kinds):
+        return None
+    whole_power = NAMES[callee] == "pow" and isinstance(kinds[1], types.Integer)
+    return None if whole_power or types.float64 in kinds and result != types.float64 else result
 
 
 def call(builder: ll.IRBuilder, callee: Any, kind: Any, values: Sequence[Any]) -> Any:
@@ -59,23 +69,31 @@ def call(builder: ll.IRBuilder, callee: Any, kind: Any, values: Sequence[Any]) -
     return builder.call(f, values)
 
 
-def define(module: ll.Module, fused: bool) -> None:
-    """Write the kernels that the module calls. ``fused``: see `lanes.Machine`. They must not be
-    there yet when Numba sets the flags of fastmath on all that is."""
+def define(module: ll.Module, target: Target) -> None:
+    """Write the kernels that the module calls. They must not be there yet when Numba sets the flags
+    of fastmath on all that is."""
     for name, f in list(module.globals.items()):
         if not name.startswith(PREFIX):
             continue
         short, suffix = name.removeprefix(PREFIX).split(".")
         b = ll.IRBuilder(f.append_basic_block())
-        m, narrow = Machine(b, fused), suffix == "f32"
+        narrow = suffix == "f32"
+        m = Machine(b, target if narrow else target._replace(widths=target.widths[:-1]))
         args = [Real(m, b.fpext(a, F64) if narrow else a) for a in f.args]
         y = KERNELS[short][narrow](*args).v
         b.ret(b.fptrunc(y, F32) if narrow else y)
     far.keep(module)
 
 
-def has_fused(target: Sequence[Any]) -> bool:
-    """Whether the processor that Numba compiles for (triple, name, features) has instructions that
-    multiply and add in one rounding."""
-    triple, _, features = target
-    return "+fma" in features.split(",") or triple.startswith(("aarch64", "arm64"))
+def target(magic: Sequence[Any], loops: bool) -> Target:
+    """The processor that Numba compiles for (triple, name, features); without ``loops`` there will
+    be no vectors."""
+    triple, _, listed = magic
+    features = set(listed.split(","))
+    fused = "+fma" in features or triple.startswith(("aarch64", "arm64"))
+    widths = next((w for f, w in WIDEST if f in features), (2, 4))
+    return Target(fused, widths if loops else ())
+
+
+WIDEST = (("+avx512f", (4, 8, 16)), ("+avx", (4, 8)))
+"""Per feature, the lanes of vectors."""

@@ -32,12 +32,21 @@ def reduced(x: Real) -> tuple[Real, Real, Bits]:
     return r, (high - r) - low, n
 
 
+def exp_of(r: Real, e: Real) -> Real:
+    """exp(r + e) for a small e."""
+    y, lost = fast_two_sum(r.like(1.0), r)
+    return y + (lost + muladd(r * r, polynomial(r, (0.5, *EXP)), e))
+
+
+def scaled(y: Real, k: Bits) -> Real:
+    """2^k y: in two steps, because 2^k may be out of range where 2^k y is not."""
+    half = ((k + 2048) >> 1) - 1024
+    return y * power_of_two(half) * power_of_two(k - half)
+
+
 def exp(x: Real) -> Real:
     r, e, k = reduced(x.within(-750.0, 750.0))
-    one, lost = fast_two_sum(x.like(1.0), r)
-    y = one + (lost + muladd(r * r, polynomial(r, (0.5, *EXP)), e))
-    half = ((k + 2048) >> 1) - 1024  # in two steps, because 2^k may be out of range
-    return y * power_of_two(half) * power_of_two(k - half)
+    return scaled(exp_of(r, e), k)
 
 
 def exp32(x: Real) -> Real:

@@ -7,29 +7,32 @@ is the whole cost as long as none is, and if so calls the library for these lane
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir as ll
 
 I1, I8, I64, F64 = ll.IntType(1), ll.IntType(8), ll.IntType(64), ll.DoubleType()
 BYTES = I8.as_pointer()
-WIDTHS = (2, 4, 8, 16)
 PREFIX = "pullback.far."
 
 
-def call(b: ll.IRBuilder, name: str, x: Any) -> Any:
-    """The C library's function ``name`` of a float64, in a block that is rarely entered."""
+def call(b: ll.IRBuilder, name: str, x: Any, widths: Sequence[int]) -> Any:
+    """The C library's function ``name`` of a float64, in a block that is rarely entered; ``widths``
+    are how many lanes a vector may have."""
     wrapper = PREFIX + name
     f = b.module.globals.get(wrapper) or declare(b.module, name)
     called = b.call(f, [x])
-    variants = ",".join(f"_ZGV_LLVM_M{n}v_{wrapper}({wrapper}.{n})" for n in WIDTHS)
-    set.add(called.attributes, f'"vector-function-abi-variant"="{variants}"')
+    if widths:
+        declare_vectors(b.module, f, widths)
+        variants = ",".join(f"_ZGV_LLVM_M{n}v_{wrapper}({wrapper}.{n})" for n in widths)
+        set.add(called.attributes, f'"vector-function-abi-variant"="{variants}"')
     return called
 
 
 def declare(module: ll.Module, name: str) -> ll.Function:
-    """The function of one lane and those of vectors. The former hides the name, by which LLVM would
-    take it for an operation that can be done everywhere, needed or not."""
+    """The function of one lane. It hides the name of the library's, by which LLVM would take it for
+    an operation that can be done everywhere, needed or not."""
     kind = ll.FunctionType(F64, [F64])
     library = module.globals.get(name) or ll.Function(module, kind, name)
     one = define(module, kind, PREFIX + name, "noinline")
@@ -38,10 +41,15 @@ def declare(module: ll.Module, name: str) -> ll.Function:
         f.attributes.add("nounwind")
     b = ll.IRBuilder(one.append_basic_block())
     b.ret(b.call(library, one.args))
-    each = declare_each(module, one)
-    for n in WIDTHS:
-        declare_vector(module, one.name, each, n)
     return one
+
+
+def declare_vectors(module: ll.Module, one: ll.Function, widths: Sequence[int]) -> None:
+    """The functions of vectors that do the same."""
+    each = module.globals.get(one.name + ".each") or declare_each(module, one)
+    for n in widths:
+        if f"{one.name}.{n}" not in module.globals:
+            declare_vector(module, one.name, each, n)
 
 
 def define(module: ll.Module, kind: ll.FunctionType, name: str, inlining: str) -> ll.Function:
@@ -103,8 +111,11 @@ def declare_vector(module: ll.Module, name: str, each: ll.Function, n: int) -> l
 
 def keep(module: ll.Module) -> None:
     """Only the attributes of calls name the functions of vectors: LLVM shall keep them."""
-    names = {f"{PREFIX}{name}.{n}" for name in ("sin", "cos") for n in WIDTHS}
-    found = [f.bitcast(BYTES) for name, f in module.globals.items() if name in names]
+    found = [
+        f.bitcast(BYTES)
+        for name, f in module.globals.items()
+        if name.startswith(PREFIX) and "alwaysinline" in f.attributes
+    ]
     if found:
         used = ll.GlobalVariable(module, ll.ArrayType(BYTES, len(found)), "llvm.compiler.used")
         used.linkage, used.section = "appending", "llvm.metadata"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir as ll
 
@@ -19,18 +19,26 @@ from . import far
 F32, F64, I64 = ll.FloatType(), ll.DoubleType(), ll.IntType(64)
 
 
-class Machine:
-    """Where instructions go. ``fused``: the processor multiplies and adds in one rounding."""
+class Target(NamedTuple):
+    """``fused``: the processor multiplies and adds in one rounding. ``widths``: how many lanes LLVM
+    may give a vector; the most only where they are of float32."""
 
-    def __init__(self, builder: ll.IRBuilder, fused: bool) -> None:
-        self.b, self.fused = builder, fused
+    fused: bool
+    widths: tuple[int, ...]
+
+
+class Machine:
+    """Where instructions go, and for what processor."""
+
+    def __init__(self, builder: ll.IRBuilder, target: Target) -> None:
+        self.b, self.target = builder, target
 
     def unless(self, rare: Truth, y: Real, name: str, x: Real) -> Real:
         """y, or where ``rare`` the C library's function of x."""
         b = self.b
         before = b.block
         with b.if_then(rare.v, likely=False):
-            called = far.call(b, name, x.v)
+            called = far.call(b, name, x.v, self.target.widths)
             inside = b.block
         result = b.phi(F64)
         result.add_incoming(y.v, before)
@@ -92,6 +100,10 @@ class Bits(Lane):
     def equals(self, other: int) -> Truth:
         return Truth(self.m, self.m.b.icmp_unsigned("==", self.v, I64(other)))
 
+    def where(self, c: Truth) -> Bits:
+        """The word where c, else 0."""
+        return Bits(self.m, self.m.b.select(c.v, self.v, I64(0)))
+
     def real(self) -> Real:
         """The number that has this word."""
         return Real(self.m, self.m.b.bitcast(self.v, F64))
@@ -150,6 +162,12 @@ class Real(Lane):
     def equals(self, other: Real | float) -> Truth:
         return self._compare("==", other)
 
+    def differs(self, other: Real | float) -> Truth:
+        return self._compare("!=", other)
+
+    def floor(self) -> Real:
+        return self.m.intrinsic("floor", self.v)
+
     def is_nan(self) -> Truth:
         return Truth(self.m, self.m.b.fcmp_unordered("uno", self.v, self.v))
 
@@ -179,7 +197,7 @@ def select(c: Truth, x: Real | float, y: Real | float) -> Real:
 
 def muladd(x: Real, y: Real | float, z: Real | float) -> Real:
     """x y + z, in one rounding if the processor can."""
-    if x.m.fused:
+    if x.m.target.fused:
         return x.m.intrinsic("fma", x.v, value(y), value(z))
     return x * y + z
 
@@ -206,7 +224,7 @@ def two_sum(x: Real, y: Real) -> tuple[Real, Real]:
 def two_product(x: Real, y: Real | float) -> tuple[Real, Real]:
     """x y as a number and its rounding error, far from overflow and underflow."""
     p = x * y
-    if x.m.fused:
+    if x.m.target.fused:
         return p, muladd(x, y, -p)
     y = y if isinstance(y, Real) else x.like(y)
     (a, b), (c, d) = halves(x), halves(y)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from .exponential import exp, exp32
 from .lanes import Bits, Real, fast_two_sum, muladd, polynomial, select, two_sum, word
 from .tables import LN2, LOG, LOG32
 
+ROOT_TWO = math.sqrt(2.0)
 SMALLEST_NORMAL = 2.0**-1022
 MANTISSA = (1 << 52) - 1
 ROOT_HALF = word(math.sqrt(0.5))
@@ -82,3 +84,23 @@ def log1p32(x: Real) -> Real:
     f = select(k.equals(0.0), x, m - 1.0)
     y = at_the_ends(x, -1.0, narrow_log(k, f))
     return select(x.equals(0.0), x, y)
+
+
+def logaddexp(x: Real, y: Real) -> Real:
+    """log(exp(x) + exp(y)): the greater one and log(1 + t), where t <= 1 is the ratio."""
+    t = exp(-abs(x - y))
+    far = t > ROOT_TWO - 1.0
+    k, f = select(far, t.like(1.0), 0.0), select(far, 0.5 * (t - 1.0), t)
+    return together(x, y, select(t > 0.0, log_of(k, f), t))
+
+
+def logaddexp32(x: Real, y: Real) -> Real:
+    t = exp32(-abs(x - y))
+    far = t > ROOT_TWO - 1.0
+    k, f = select(far, t.like(1.0), 0.0), select(far, 0.5 * (t - 1.0), t)
+    return together(x, y, narrow_log(k, f))
+
+
+def together(x: Real, y: Real, more: Real) -> Real:
+    """The greater one plus ``more``; of equal infinities the difference is nan."""
+    return select(x.equals(y), x + math.log(2.0), select(x > y, x, y) + more)

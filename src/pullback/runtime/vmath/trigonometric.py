@@ -27,7 +27,7 @@ def reduced(a: Real) -> tuple[Real, Real, Bits]:
 
     a - k P, P the first part, needs no more than 53 bits: it is a multiple of 2^-53 below 1."""
     k, n = rounded(a, TWO_OVER_PI)
-    if a.m.fused:
+    if a.m.target.fused:
         near = muladd(k, -HALF_PI[0], a)
     else:
         p, p_lost = two_product(k, HALF_PI[0])
