@@ -106,6 +106,8 @@ def alternation(errors: list[mpf], n: int) -> list[int]:
 HALF_LN2 = mp.log(2) / 2 * mpf("1.0001")
 ROOT = mp.sqrt(2) - 1  # logarithms are taken of numbers in [sqrt(1/2), sqrt(2)]
 S_MAX = (ROOT / (2 + ROOT)) ** 2 * mpf("1.0001")
+ERF_SLOPE = 2 / mp.sqrt(mp.pi)
+ERF_NEAR = mpf(7) / 8  # below, erf is a polynomial
 QUARTER = (mp.pi / 4 * mpf("1.0001")) ** 2
 
 
@@ -142,24 +144,24 @@ def cos_rest(z: mpf) -> mpf:
 
 
 def erf_rest(z: mpf) -> mpf:
-    """erf(x) / x - 1 for z = x^2."""
+    """(erf(x) / x - erf'(0)) / z for z = x^2."""
     x = mp.sqrt(z)
-    return mp.erf(x) / x - 1
+    return (mp.erf(x) / x - ERF_SLOPE) / z
 
 
 def log_erfc_rest(u: mpf) -> mpf:
-    """(log(erfc(1 + u)) - log(erfc(1))) / u."""
-    return mp.log(mp.erfc(1 + u) / mp.erfc(1)) / u
+    """(log(erfc(c + u)) - log(erfc(c))) / u, where c is `ERF_NEAR`."""
+    return mp.log(mp.erfc(ERF_NEAR + u) / mp.erfc(ERF_NEAR)) / u
 
 
 def tables() -> list[Table]:
     found = []
-    for suffix, sizes in (("", (9, 12, 16, 5, 5, 5)), ("32", (4, 7, 7, 3, 3, 3))):
+    for suffix, sizes in (("", (9, 10, 17, 6, 5, 5)), ("32", (4, 5, 7, 4, 3, 3))):
         exp, erf, erfc, end, sin, cos = sizes
         found += [
             Table(f"EXP{suffix}", exp_rest, -HALF_LN2, HALF_LN2, exp, lambda r: r**3 / mp.expm1(r)),
-            Table(f"ERF{suffix}", erf_rest, mpf(0), mpf(1), erf, lambda z: mpf(1)),
-            Table(f"ERFC{suffix}", log_erfc_rest, mpf(0), mpf(end), erfc, lambda u: u * mp.erfc(1 + u)),
+            Table(f"ERF{suffix}", erf_rest, mpf(0), ERF_NEAR**2, erf, lambda z: z),
+            Table(f"ERFC{suffix}", log_erfc_rest, mpf(0), end - ERF_NEAR, erfc, lambda u: u * mp.erfc(ERF_NEAR + u)),
             Table(f"SIN{suffix}", sin_rest, mpf(0), QUARTER, sin, lambda z: z),
             Table(f"COS{suffix}", cos_rest, mpf(0), QUARTER, cos, lambda z: z**2),
         ]
@@ -185,7 +187,8 @@ def parts(x: mpf, *bits: int) -> list[float]:
 CONSTANTS = {
     "LN2": parts(mp.log(2), 42, 53),  # a whole number of 11 bits times the first is exact
     "TWO_THIRDS": parts(mpf(2) / 3, 53, 53),
-    "LOG_ERFC_1": parts(mp.log(mp.erfc(1)), 53, 53),
+    "ERF_SLOPE": parts(ERF_SLOPE - 1, 53, 53),  # less 1
+    "LOG_ERFC": parts(mp.log(mp.erfc(ERF_NEAR)), 53, 53),
     "HALF_PI": parts(mp.pi / 2, 53, 53, 53),
 }
 
