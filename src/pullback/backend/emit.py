@@ -52,6 +52,7 @@ from ..runtime.native_core import (
     value_type,
 )
 from .ownership import Ownership
+from .parallel import parallel_calls
 from .sites import Sites
 
 Typed = tuple[Any, Any]  # a Numba type and an LLVM value of it
@@ -71,10 +72,13 @@ def is_view(op: Op) -> bool:
     return op.callee in VIEWS or op.is_call(operator.getitem)
 
 
-def is_simple_power(op: Op) -> bool:
-    """Whether it is a power that LLVM turns into a product or a root."""
+def is_elementary(op: Op) -> bool:
+    """Whether it is a call of a function that has a kernel; not if it is a power that LLVM turns
+    into a product or a root."""
+    if op.callee not in vmath.NAMES:
+        return False
     last = op.posargs[-1]
-    return len(op.posargs) == 2 and isinstance(last, Const) and last.value in (-1, 0, 0.5, 1, 2)
+    return not (isinstance(last, Const) and last.value in (-1, 0, 0.5, 1, 2))
 
 
 class Body:
@@ -101,6 +105,7 @@ class Body:
         for p, a in zip(ir.args, args, strict=True):
             self.env[p] = (types.int64, frame) if a is None else (value_type(p), a)
         self.sites = sites
+        self.parallel = parallel_calls(ir, is_elementary)
         self.ownership = Ownership(ir, self.holds, is_view)
         self.alive: set[Value] = set()
         self.slots: dict[Slot, Any] = {}
@@ -276,9 +281,11 @@ class Body:
             return typed[0][0][k], self.b.extract_value(typed[0][1], k)
         if callee in CONVERSIONS and len(typed) == 1:
             return self._convert(CONVERSIONS[callee], typed[0])
-        kind = vmath.width(callee, [t for t, _ in typed], value_type(op.result))
-        if kind is not None and not is_simple_power(op):
-            return kind, vmath.call(self.b, callee, kind, [self.as_type(x, kind) for x in typed])
+        if op in self.parallel:
+            kind = vmath.width(callee, [t for t, _ in typed], value_type(op.result))
+            if kind is not None and (self.parallel[op] or vmath.is_short(callee)):
+                values = [self.as_type(x, kind) for x in typed]
+                return kind, vmath.call(self.b, callee, kind, values)
         return self._numba(op, typed)
 
     def _convert(self, to: Any, typed: Typed) -> Typed:

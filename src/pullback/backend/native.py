@@ -23,7 +23,6 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.utils import _dynamic_modname
 
 from ..ir.core import IR, Return
-from ..ir.loops import loop_forest
 from ..runtime import native_prims, vmath  # noqa: F401  (native_prims registers machine code)
 from ..runtime.memory import Memory, checkout, give_back
 from ..runtime.native_core import plain, value_type
@@ -208,8 +207,7 @@ class Unit:
             self.declared = [self.declare(module, k) for k in range(len(self.functions))]
             helpers = [self.emit(k) for k in range(len(self.functions))]
             cx.post_lowering(module, library)
-            loops = any(loop_forest(ir).roots for ir in self.functions)
-            vmath.define(module, vmath.target(cx.codegen().magic_tuple(), loops))
+            vmath.define(module, vmath.target(*cx.codegen().magic_tuple()))
             library.add_ir_module(module)
             nogil = self.options.get("nogil", True)
             cx.create_cpython_wrapper(library, main, env, helpers[0], nogil)

@@ -1,9 +1,13 @@
 """Elementary functions that LLVM can turn into vector instructions.
 
-A call of ``math.exp``, ``np.exp`` and so on of a float64 or float32 is a call of a function of the
-same module, always inlined, that has nothing but arithmetic in it. It is accurate to less than one
-unit in the last place, and the same in scalar code, in vector code of any width, and with fastmath.
-The functions for float32 work in float64 inside.
+In a loop a call of ``math.exp``, ``np.exp`` and so on of a float64 or float32 becomes a call of a
+function of the same module, always inlined, that has nothing but arithmetic in it. It is accurate
+to less than one unit in the last place, and gives the same in scalar code, in vectors of any width,
+and with fastmath. The functions for float32 work in float64 inside. (``logaddexp`` is as accurate
+as the exponential and the logarithm that it adds up.)
+
+They are made for throughput. From operand to result they take two or three times as long as the C
+library's, which look up tables and branch: calls that wait for one another are better left to it.
 """
 
 from __future__ import annotations
@@ -38,7 +42,10 @@ KERNELS: dict[str, tuple[Kernel, Kernel]] = {
 """By name: what emits the function's body for float64 and for float32."""
 
 NAMES: dict[Any, str] = {
-    getattr(module, name): name for name in KERNELS for module in (math, np) if hasattr(module, name)
+    getattr(module, name): name
+    for name in KERNELS
+    for module in (math, np)
+    if hasattr(module, name)
 } | {operator.pow: "pow", np.power: "pow", np.float_power: "pow", builtins.pow: "pow"}
 """The functions of Python and NumPy that have a kernel."""
 
@@ -54,6 +61,11 @@ def width(callee: Any, kinds: Sequence[Any], result: Any) -> Any:
         return None
     whole_power = NAMES[callee] == "pow" and isinstance(kinds[1], types.Integer)
     return None if whole_power or types.float64 in kinds and result != types.float64 else result
+
+
+def is_short(callee: Any) -> bool:
+    """Whether the kernel keeps up with the C library also where LLVM finds no vector code."""
+    return NAMES[callee] != "pow"
 
 
 def call(builder: ll.IRBuilder, callee: Any, kind: Any, values: Sequence[Any]) -> Any:
@@ -85,14 +97,11 @@ def define(module: ll.Module, target: Target) -> None:
     far.keep(module)
 
 
-def target(magic: Sequence[Any], loops: bool) -> Target:
-    """The processor that Numba compiles for (triple, name, features); without ``loops`` there will
-    be no vectors."""
-    triple, _, listed = magic
-    features = set(listed.split(","))
-    fused = "+fma" in features or triple.startswith(("aarch64", "arm64"))
-    widths = next((w for f, w in WIDEST if f in features), (2, 4))
-    return Target(fused, widths if loops else ())
+def target(triple: str, _: str, features: str) -> Target:
+    """The processor that Numba compiles for, as Numba describes it."""
+    listed = set(features.split(","))
+    fused = "+fma" in listed or triple.startswith(("aarch64", "arm64"))
+    return Target(fused, next((w for f, w in WIDEST if f in listed), (2, 4)))
 
 
 WIDEST = (("+avx512f", (4, 8, 16)), ("+avx", (4, 8)))

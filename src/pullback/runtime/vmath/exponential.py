@@ -11,6 +11,7 @@ from .lanes import (
     muladd,
     polynomial,
     power_of_two,
+    remainder,
     rounded,
     select,
     two_product,
@@ -91,8 +92,7 @@ def tanh(x: Real) -> Real:
     d, d_lost = two_sum(t, x.like(2.0))
     inverse = 1.0 / d
     q = t * inverse
-    p, p_lost = two_product(q, d)
-    rest = ((t - p) - p_lost) + (t_lost - q * (d_lost + t_lost))
+    rest = remainder(t, q, d) + (t_lost - q * (d_lost + t_lost))
     return muladd(rest, inverse, q).with_sign_of(x)
 
 

@@ -231,6 +231,14 @@ def two_product(x: Real, y: Real | float) -> tuple[Real, Real]:
     return p, b * d - (((p - a * c) - b * c) - a * d)
 
 
+def remainder(x: Real, q: Real, d: Real | float) -> Real:
+    """x - q d, where q is close to x / d."""
+    if x.m.target.fused:
+        return muladd(-q, d, x)
+    p, lost = two_product(q, d)
+    return (x - p) - lost
+
+
 def halves(x: Real) -> tuple[Real, Real]:
     """x as the sum of two numbers of 26 bits (Veltkamp)."""
     t = x * (2.0**27 + 1.0)

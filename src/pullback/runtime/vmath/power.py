@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .exponential import exp32, exp_of, reduced, scaled
-from .lanes import Real, fast_two_sum, muladd, polynomial, select, two_product
+from .lanes import Real, fast_two_sum, muladd, polynomial, remainder, select, two_product
 from .logarithm import SMALLEST_NORMAL, split
 from .tables import LN2, LOG, POW, TWO_THIRDS
 
@@ -21,8 +21,7 @@ def log_parts(k: Real, f: Real) -> tuple[Real, Real]:
     d, d_lost = fast_two_sum(f.like(2.0), f)
     inverse = 1.0 / d
     s = f * inverse
-    p, p_lost = two_product(s, d)
-    s_lost = (((f - p) - p_lost) - s * d_lost) * inverse
+    s_lost = muladd(s, -d_lost, remainder(f, s, d)) * inverse
     z, z_lost = two_product(s, s)
     z_lost = muladd(2.0 * s, s_lost, z_lost)
     c, c_lost = fast_two_sum(z.like(TWO_THIRDS[0]), muladd(z, polynomial(z, POW), TWO_THIRDS[1]))
@@ -42,10 +41,10 @@ def power(x: Real, y: Real) -> Real:
     k, m, _ = split(select(tiny, a * 2.0**54, a), select(tiny, a.like(54.0), 0.0))
     log, log_lost = log_parts(k, m - 1.0)
     exponent = y.within(-ENOUGH, ENOUGH)
-    p, p_lost = two_product(exponent, log)
+    p, p_lost = two_product(exponent, ends(a, log))
     p_lost = select(abs(p) < 800.0, muladd(exponent, log_lost, p_lost), 0.0)
     r, e, n = reduced(p.within(-750.0, 750.0))
-    return special(x, a, y, scaled(exp_of(*fast_two_sum(r, e + p_lost)), n))
+    return signed(x, y, scaled(exp_of(*fast_two_sum(r, e + p_lost)), n))
 
 
 def power32(x: Real, y: Real) -> Real:
@@ -55,17 +54,19 @@ def power32(x: Real, y: Real) -> Real:
     s = f / (f + 2.0)
     z = s * s
     log = muladd(k, math.log(2.0), muladd(s * z, polynomial(z, LOG), 2.0 * s))
-    return special(x, a, y, exp32(log * y.within(-ENOUGH, ENOUGH)))
+    return signed(x, y, exp32(ends(a, log) * y.within(-ENOUGH, ENOUGH)))
 
 
-def special(x: Real, a: Real, y: Real, result: Real) -> Real:
-    """\\|x\\|^y with the sign of x^y, and what C says of zeros, infinities and nan."""
-    result = select(a.equals(0.0), select(y < 0.0, y.like(math.inf), 0.0), result)
-    result = select(a.equals(math.inf), select(y < 0.0, y.like(0.0), math.inf), result)
-    half = 0.5 * y
-    whole = y.floor().equals(y)
-    sign = (x.bits() & SIGN).where(whole & half.floor().differs(half))
-    result = (result.bits() ^ sign).real()
-    undefined = (x < 0.0) & (x > -math.inf) & y.floor().differs(y)
-    result = select(undefined | x.is_nan() | y.is_nan(), math.nan, result)
+def ends(a: Real, log: Real) -> Real:
+    """The logarithm of a, also of 0, infinity and nan."""
+    return select(a.equals(0.0), -math.inf, select(a < math.inf, log, a))
+
+
+def signed(x: Real, y: Real, result: Real) -> Real:
+    """\\|x\\|^y with the sign of x^y; nan where there is none; 1^y and x^0 are 1, even of nan."""
+    half, whole = 0.5 * y, y.floor()
+    odd = whole.equals(y) & half.floor().differs(half)
+    result = (result.bits() ^ (x.bits() & SIGN).where(odd)).real()
+    undefined = (x < 0.0) & (x > -math.inf) & whole.differs(y)
+    result = select(undefined, math.nan, result)
     return select(x.equals(1.0) | y.equals(0.0), 1.0, result)

@@ -8,6 +8,7 @@ from .lanes import (
     fast_two_sum,
     muladd,
     polynomial,
+    remainder,
     rounded,
     select,
     two_product,
@@ -27,11 +28,7 @@ def reduced(a: Real) -> tuple[Real, Real, Bits]:
 
     a - k P, P the first part, needs no more than 53 bits: it is a multiple of 2^-53 below 1."""
     k, n = rounded(a, TWO_OVER_PI)
-    if a.m.target.fused:
-        near = muladd(k, -HALF_PI[0], a)
-    else:
-        p, p_lost = two_product(k, HALF_PI[0])
-        near = (a - p) - p_lost
+    near = remainder(a, k, HALF_PI[0])
     p, p_lost = two_product(k, HALF_PI[1])
     r, r_lost = two_sum(near, -p)
     return r, muladd(k, -HALF_PI[2], r_lost - p_lost), n
