@@ -29,6 +29,7 @@ from ..runtime.native_core import plain, value_type
 from . import cache
 from .emit import Body, Typed
 from .fingerprint import fingerprint
+from .reductions import ordered_reductions
 from .sites import TAKES_TAPE, Sites, raise_at
 
 
@@ -203,7 +204,7 @@ class Unit:
         library = cx.codegen().create_library(main.qualname)
         library.enable_object_caching()
         module = cx.create_module(main.qualname)
-        with cx.push_code_library(library):
+        with cx.push_code_library(library), ordered_reductions():
             self.declared = [self.declare(module, k) for k in range(len(self.functions))]
             helpers = [self.emit(k) for k in range(len(self.functions))]
             cx.post_lowering(module, library)
