@@ -43,7 +43,7 @@ def parallel_calls(ir: IR, wanted: Callable[[Op], bool]) -> dict[Op, bool]:
 def can_stop(op: Op) -> bool:
     """Whether the operation can leave the loop, or calls who knows what."""
     callee = op.callee
-    return hasattr(callee, "flat") or callee in PRIMITIVES and PRIMITIVES[callee].fails
+    return hasattr(callee, "flat") or (callee in PRIMITIVES and PRIMITIVES[callee].fails)
 
 
 def is_counted(ir: IR, loop: Loop, definitions: dict[Value, Op]) -> bool:

@@ -60,7 +60,7 @@ def width(callee: Any, kinds: Sequence[Any], result: Any) -> Any:
     if callee not in NAMES or result not in WIDTHS or not all(isinstance(k, REAL) for k in kinds):
         return None
     whole_power = NAMES[callee] == "pow" and isinstance(kinds[1], types.Integer)
-    return None if whole_power or types.float64 in kinds and result != types.float64 else result
+    return None if whole_power or (types.float64 in kinds and result != types.float64) else result
 
 
 def is_short(callee: Any) -> bool:
