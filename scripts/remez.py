@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import mpmath
 from mpmath import mp, mpf
 
 mp.dps = 50
@@ -53,7 +52,9 @@ class Table:
         return found, max(map(abs, differences(columns, found, y)))
 
 
-def differences(columns: list[list[mpf]], factors: Sequence[mpf | float], y: list[mpf]) -> list[mpf]:
+def differences(
+    columns: list[list[mpf]], factors: Sequence[mpf | float], y: list[mpf]
+) -> list[mpf]:
     """y minus the combination of the columns."""
     return [v - mp.fdot(factors, row) for v, row in zip(y, zip(*columns, strict=True), strict=True)]
 
@@ -161,7 +162,14 @@ def tables() -> list[Table]:
         found += [
             Table(f"EXP{suffix}", exp_rest, -HALF_LN2, HALF_LN2, exp, lambda r: r**3 / mp.expm1(r)),
             Table(f"ERF{suffix}", erf_rest, mpf(0), ERF_NEAR**2, erf, lambda z: z),
-            Table(f"ERFC{suffix}", log_erfc_rest, mpf(0), end - ERF_NEAR, erfc, lambda u: u * mp.erfc(ERF_NEAR + u)),
+            Table(
+                f"ERFC{suffix}",
+                log_erfc_rest,
+                mpf(0),
+                end - ERF_NEAR,
+                erfc,
+                lambda u: u * mp.erfc(ERF_NEAR + u),
+            ),
             Table(f"SIN{suffix}", sin_rest, mpf(0), QUARTER, sin, lambda z: z),
             Table(f"COS{suffix}", cos_rest, mpf(0), QUARTER, cos, lambda z: z**2),
         ]
