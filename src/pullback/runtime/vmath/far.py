@@ -1,8 +1,8 @@
 """The C library's function, where a kernel's arithmetic does not reach: called for a lane only.
 
 A loop with a call in it is not vectorised, unless the call says which function does the same for a
-vector. So the call has such functions, with masks: each tests whether any lane is concerned, which
-is the whole cost as long as none is, and if so calls the library for these lanes.
+vector. So the call has such functions: each tests whether any lane is out of reach, which is the
+whole cost as long as none is, and if so calls the library for these lanes.
 """
 
 from __future__ import annotations
@@ -10,22 +10,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from llvmlite import binding
 from llvmlite import ir as ll
 
 I1, I8, I64, F64 = ll.IntType(1), ll.IntType(8), ll.IntType(64), ll.DoubleType()
 BYTES = I8.as_pointer()
 PREFIX = "pullback.far."
+REACH = 2.0**40
+"""The library's function is called for larger numbers, of either sign."""
+
+MASKED = binding.llvm_version_info[0] >= 17
+"""Whether LLVM passes a mask where the call depends on a condition. Earlier versions make it at all
+events; since the functions test the numbers themselves, that does no harm."""
 
 
 def call(b: ll.IRBuilder, name: str, x: Any, widths: Sequence[int]) -> Any:
-    """The C library's function ``name`` of a float64, in a block that is rarely entered; ``widths``
-    are how many lanes a vector may have."""
+    """The C library's function ``name`` of a float64 out of reach, in a block that is rarely
+    entered; ``widths`` are how many lanes a vector may have."""
     wrapper = PREFIX + name
     f = b.module.globals.get(wrapper) or declare(b.module, name)
     called = b.call(f, [x])
     if widths:
         declare_vectors(b.module, f, widths)
-        variants = ",".join(f"_ZGV_LLVM_M{n}v_{wrapper}({wrapper}.{n})" for n in widths)
+        kind = "M" if MASKED else "N"
+        variants = ",".join(f"_ZGV_LLVM_{kind}{n}v_{wrapper}({wrapper}.{n})" for n in widths)
         set.add(called.attributes, f'"vector-function-abi-variant"="{variants}"')
     return called
 
@@ -89,17 +97,19 @@ LOOP = ("entry", "head", "body", "step", "done")
 
 
 def declare_vector(module: ll.Module, name: str, each: ll.Function, n: int) -> ll.Function:
-    """The function of n lanes and a mask."""
-    vector = ll.VectorType(F64, n)
-    kind = ll.FunctionType(vector, [vector, ll.VectorType(I1, n)])
+    """The function of n lanes. What it returns for those in reach is not used."""
+    vector, words, mask = (ll.VectorType(t, n) for t in (F64, I64, I1))
+    kind = ll.FunctionType(vector, [vector, mask] if MASKED else [vector])
     f = define(module, kind, f"{name}.{n}", "alwaysinline")
-    x, mask = f.args
+    x = f.args[0]
     b = ll.IRBuilder(f.append_basic_block("entry"))
     place = b.alloca(vector)
-    entry, word = b.block, b.bitcast(mask, ll.IntType(n))
-    with b.if_then(b.icmp_unsigned("!=", word, word.type(0)), likely=False):
+    size = b.and_(b.bitcast(x, words), ll.Constant(words, [ALL_BUT_SIGN] * n))
+    beyond = b.fcmp_ordered(">", b.bitcast(size, vector), ll.Constant(vector, [REACH] * n))
+    entry, bits = b.block, b.bitcast(beyond, ll.IntType(n))
+    with b.if_then(b.icmp_unsigned("!=", bits, bits.type(0)), likely=False):
         b.store(x, place)
-        b.call(each, [b.bitcast(place, F64.as_pointer()), b.zext(word, I64)])
+        b.call(each, [b.bitcast(place, F64.as_pointer()), b.zext(bits, I64)])
         y = b.load(place)
         inside = b.block
     result = b.phi(vector)
@@ -107,6 +117,9 @@ def declare_vector(module: ll.Module, name: str, each: ll.Function, n: int) -> l
     result.add_incoming(y, inside)
     b.ret(result)
     return f
+
+
+ALL_BUT_SIGN = (1 << 63) - 1
 
 
 def keep(module: ll.Module) -> None:

@@ -33,11 +33,11 @@ class Machine:
     def __init__(self, builder: ll.IRBuilder, target: Target) -> None:
         self.b, self.target = builder, target
 
-    def unless(self, rare: Truth, y: Real, name: str, x: Real) -> Real:
-        """y, or where ``rare`` the C library's function of x."""
+    def in_reach(self, y: Real, name: str, x: Real) -> Real:
+        """y, or where x is larger than `far.REACH` the C library's function of it."""
         b = self.b
         before = b.block
-        with b.if_then(rare.v, likely=False):
+        with b.if_then((abs(x) > far.REACH).v, likely=False):
             called = far.call(b, name, x.v, self.target.widths)
             inside = b.block
         result = b.phi(F64)

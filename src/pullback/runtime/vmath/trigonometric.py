@@ -17,14 +17,12 @@ from .lanes import (
 from .tables import COS, COS32, HALF_PI, SIN, SIN32
 
 TWO_OVER_PI = 0.6366197723675814
-FAR = 2.0**40
-"""Above, the three parts of pi/2 are not enough, and the library's function is called."""
-
 SIGN = 1 << 63
 
 
 def reduced(a: Real) -> tuple[Real, Real, Bits]:
-    """r, its error e and k, with a = k pi/2 + r + e, for 0 <= a <= FAR.
+    """r, its error e and k, with a = k pi/2 + r + e, for 0 <= a <= `far.REACH`, where three parts of
+    pi/2 are enough.
 
     a - k P, P the first part, needs no more than 53 bits: it is a multiple of 2^-53 below 1."""
     k, n = rounded(a, TWO_OVER_PI)
@@ -60,13 +58,13 @@ def sin(x: Real) -> Real:
     a = abs(x)
     y = turned(x, *reduced(a))
     y = (y.bits() ^ (x.bits() & SIGN)).real()
-    return x.m.unless(a > FAR, y, "sin", x)
+    return x.m.in_reach(y, "sin", x)
 
 
 def cos(x: Real) -> Real:
     a = abs(x)
     r, e, k = reduced(a)
-    return x.m.unless(a > FAR, turned(x, r, e, k + 1), "cos", x)
+    return x.m.in_reach(turned(x, r, e, k + 1), "cos", x)
 
 
 def sin32(x: Real) -> Real:
@@ -74,10 +72,10 @@ def sin32(x: Real) -> Real:
     r, _, k = reduced(a)
     y = turned32(r, k)
     y = (y.bits() ^ (x.bits() & SIGN)).real()
-    return x.m.unless(a > FAR, y, "sin", x)
+    return x.m.in_reach(y, "sin", x)
 
 
 def cos32(x: Real) -> Real:
     a = abs(x)
     r, _, k = reduced(a)
-    return x.m.unless(a > FAR, turned32(r, k + 1), "cos", x)
+    return x.m.in_reach(turned32(r, k + 1), "cos", x)
