@@ -21,8 +21,8 @@ SIGN = 1 << 63
 
 
 def reduced(a: Real) -> tuple[Real, Real, Bits]:
-    """r, its error e and k, with a = k pi/2 + r + e, for 0 <= a <= `far.REACH`, where three parts of
-    pi/2 are enough.
+    """r, its error e and k, with a = k pi/2 + r + e, for 0 <= a <= `far.REACH`, where three parts
+    of pi/2 are enough.
 
     a - k P, P the first part, needs no more than 53 bits: it is a multiple of 2^-53 below 1."""
     k, n = rounded(a, TWO_OVER_PI)
