@@ -143,6 +143,7 @@ class Unit:
         self.callees = callees_of(ir)
         self.functions: Sequence[IR] = [ir, *(c.flat.ir for c in self.callees)]
         self.sites = Sites(self.functions, cx.typing_context)
+        self.target = vmath.target(*cx.codegen().magic_tuple())
         magic = map(str, (*cx.codegen().magic_tuple(), *cache.versions(), sorted(options.items())))
         self.key = fingerprint(self.functions, self.callees, self.sites, magic)
         self.number = (self.key or secrets.token_hex(16))[:32]  # symbols must differ in all units
@@ -208,7 +209,7 @@ class Unit:
             self.declared = [self.declare(module, k) for k in range(len(self.functions))]
             helpers = [self.emit(k) for k in range(len(self.functions))]
             cx.post_lowering(module, library)
-            vmath.define(module, vmath.target(*cx.codegen().magic_tuple()))
+            vmath.define(module, self.target)
             library.add_ir_module(module)
             nogil = self.options.get("nogil", True)
             cx.create_cpython_wrapper(library, main, env, helpers[0], nogil)
@@ -230,7 +231,10 @@ class Unit:
         frame, *values = self.cx.call_conv.decode_arguments(builder, desc.argtypes, function)
         tape, rest = tape_of(ir), iter(values)
         args = [None if p is tape else next(rest) for p in ir.args]
-        Body(ir, self.cx, builder, frame, args, desc.restype, self.sites, self.call).emit()
+        body = Body(ir, self.cx, builder, frame, args, desc.restype, self.sites, self.call)
+        body.emit()
+        if body.parallel:
+            vmath.prefer_wide(function, self.target)
         return helper
 
     def call(self, body: Body, callee: Any, typed: list[Typed]) -> Typed:

@@ -101,7 +101,15 @@ def target(triple: str, _: str, features: str) -> Target:
     """The processor that Numba compiles for, as Numba describes it."""
     listed = set(features.split(","))
     fused = "+fma" in listed or triple.startswith(("aarch64", "arm64"))
-    return Target(fused, next((w for f, w in WIDEST if f in listed), (2, 4)))
+    widths = next((w for f, w in WIDEST if f in listed), (2, 4))
+    return Target(fused, widths, "+avx512vbmi2" in listed)
+
+
+def prefer_wide(function: ll.Function, target: Target) -> None:
+    """Let LLVM use the widest vectors in a function that calls kernels: by itself it uses half of
+    them, because the first processors that had them paid with their clock rate."""
+    if target.wide:
+        set.add(function.attributes, '"prefer-vector-width"="512"')
 
 
 WIDEST = (("+avx512f", (4, 8, 16)), ("+avx", (4, 8)))

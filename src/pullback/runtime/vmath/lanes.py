@@ -21,10 +21,12 @@ F32, F64, I64 = ll.FloatType(), ll.DoubleType(), ll.IntType(64)
 
 class Target(NamedTuple):
     """``fused``: the processor multiplies and adds in one rounding. ``widths``: how many lanes LLVM
-    may give a vector; the most only where they are of float32."""
+    may give a vector; the most only where they are of float32. ``wide``: vectors of 512 bits do not
+    slow the processor down."""
 
     fused: bool
     widths: tuple[int, ...]
+    wide: bool
 
 
 class Machine:
