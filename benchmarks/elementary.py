@@ -25,17 +25,11 @@ from pullback.typing_ import abstract_of, flat
 
 N = 10_000
 
+NAMES = ("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "logaddexp")
 FUNCTIONS: dict[str, tuple[Callable[..., float], Any]] = {
-    "exp": (math.exp, np.exp),
-    "expm1": (math.expm1, np.expm1),
-    "log": (math.log, np.log),
-    "log1p": (math.log1p, np.log1p),
-    "sin": (math.sin, np.sin),
-    "cos": (math.cos, np.cos),
-    "tanh": (math.tanh, np.tanh),
-    "erf": (math.erf, scipy.special.erf),
+    **{name: (getattr(np, name), getattr(np, name)) for name in NAMES},
     "pow": (operator.pow, np.power),
-    "logaddexp": (np.logaddexp, np.logaddexp),
+    "erf": (math.erf, scipy.special.erf),  # in loops always float64
 }
 """What is called in compiled loops, and the function of arrays."""
 

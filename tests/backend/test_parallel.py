@@ -25,7 +25,7 @@ def found(w, *xs):
     return [got.get(op) for op in calls]
 
 
-def elementwise(load_at, store_at, view=False, check=False):
+def elementwise(load_at, store_at, view=False, check=None):
     """``y[i + store_at] = exp(y[i + load_at])`` for all i; or of x, the place in y checked."""
     w = Writer(("x", V), ("y", V))
     x, y = w.params
@@ -38,6 +38,8 @@ def elementwise(load_at, store_at, view=False, check=False):
     value = w(math.exp, w(prims.load, source, shifted(load_at)), type=F8)
     place = shifted(store_at)
     if check:
+        if check == "of memory":
+            place = w(prims.cast, np.dtype("i8"), w(prims.load, x, i))
         place = w(prims.index, place, w(prims.dim, y, 0))
     w(prims.store, y, value, place)
     close()
@@ -54,7 +56,8 @@ def test_elements_that_wait_for_others():
 
 
 def test_checks_are_noticed():
-    assert found(elementwise(0, 0, check=True)) == [False]
+    assert found(elementwise(0, 0, check="of memory")) == [False]
+    assert found(elementwise(0, 1, check="of the counter")) == [True]
 
 
 def test_other_arrays_are_others():

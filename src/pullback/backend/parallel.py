@@ -34,16 +34,29 @@ def parallel_calls(ir: IR, wanted: Callable[[Op], bool]) -> dict[Op, bool]:
         ops = [op for n in sorted(loop.blocks) for op in ir.blocks[n].ops]
         calls = [op for op in ops if wanted(op)]
         if calls and not loop.children and is_counted(ir, loop, definitions):
-            smooth = not any(can_stop(op) for op in ops)
+            smooth = not any(can_stop(op, definitions) for op in ops)
             waiting = recurrent(ir, loop, definitions)
             found.update((op, smooth) for op in calls if op.result not in waiting)
     return found
 
 
-def can_stop(op: Op) -> bool:
-    """Whether the operation can leave the loop, or calls who knows what."""
+def can_stop(op: Op, definitions: dict[Value, Op]) -> bool:
+    """Whether the operation calls who knows what, or can leave the loop in an iteration that cannot
+    be told beforehand."""
     callee = op.callee
+    if op.is_call(prims.index):
+        return not is_affine(op.posargs[0], definitions)
     return hasattr(callee, "flat") or (callee in PRIMITIVES and PRIMITIVES[callee].fails)
+
+
+def is_affine(x: Operand, definitions: dict[Value, Op]) -> bool:
+    """Whether an integer is made of others, not of what is in memory, so that LLVM knows how it
+    goes from iteration to iteration."""
+    op = definitions.get(x) if isinstance(x, Value) else None
+    if op is None or op.is_call(prims.dim):
+        return True
+    made = op.is_call(operator.add, operator.sub, operator.mul, operator.neg, prims.index)
+    return made and all(is_affine(y, definitions) for y in op.posargs)
 
 
 def is_counted(ir: IR, loop: Loop, definitions: dict[Value, Op]) -> bool:
