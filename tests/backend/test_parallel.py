@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from numba import types
 
+import pullback as pb
 from pullback.backend import reductions
-from pullback.backend.parallel import parallel_calls
+from pullback.backend.parallel import kernels_for
 from pullback.runtime import prims
 from tests.backend.irs import Writer
 from tests.runtime.vmath_cases import apply
@@ -17,16 +18,13 @@ F8, I8, B1 = types.float64, types.int64, types.boolean
 V = types.float64[::1]
 
 
-def found(w, *xs):
-    """For each call of exp in the text's order: whether alone in its loop, None if it waits."""
-    ir = w.returns(*xs)
-    calls = [op for op in ir.ops() if op.is_call(math.exp)]
-    got = parallel_calls(ir, lambda op: op.is_call(math.exp))
-    return [got.get(op) for op in calls]
+def kernel(w, *xs, name="exp"):
+    """Whether the program uses the kernel."""
+    return name in kernels_for([w.returns(*xs)])
 
 
-def elementwise(load_at, store_at, view=False, check=None):
-    """``y[i + store_at] = exp(y[i + load_at])`` for all i; or of x, the place in y checked."""
+def elementwise(load_at, store_at, view=False, check=None, f=lambda x: (math.exp, x)):
+    """``y[i + store_at] = f(y[i + load_at])`` for all i; or of x, the place in y checked."""
     w = Writer(("x", V), ("y", V))
     x, y = w.params
     i, close = w.loop(w(prims.dim, x, 0))
@@ -35,7 +33,7 @@ def elementwise(load_at, store_at, view=False, check=None):
         return i if k == 0 else w(operator.add, i, k, type=I8)
 
     source = x if check else w(prims.subview, y, "u", 0, 5) if view else y
-    value = w(math.exp, w(prims.load, source, shifted(load_at)), type=F8)
+    value = w(*f(w(prims.load, source, shifted(load_at))), type=F8)
     place = shifted(store_at)
     if check:
         if check == "of memory":
@@ -47,17 +45,35 @@ def elementwise(load_at, store_at, view=False, check=None):
 
 
 def test_elements_do_not_wait():
-    assert found(elementwise(0, 0)) == [True]
+    assert kernel(elementwise(0, 0))
+    assert kernel(elementwise(0, 0), name="log")  # which a derivative may need
 
 
 def test_elements_that_wait_for_others():
-    assert found(elementwise(0, 1)) == [None]
-    assert found(elementwise(0, 0, view=True)) == [None]
+    assert not kernel(elementwise(0, 1))
+    assert not kernel(elementwise(0, 0, view=True))
+
+
+def test_one_element_again_and_again():
+    w = Writer(("x", V))
+    (x,) = w.params
+    _, close = w.loop(10)
+    w(prims.store, x, w(math.exp, w(prims.load, x, 0), type=F8), 0)
+    close()
+    assert not kernel(w)
 
 
 def test_checks_are_noticed():
-    assert found(elementwise(0, 0, check="of memory")) == [False]
-    assert found(elementwise(0, 1, check="of the counter")) == [True]
+    """They matter for powers, whose kernel is only good in vectors."""
+    for check, good in [("of memory", False), ("of the counter", True)]:
+        w = elementwise(0, 0, check=check, f=lambda x: (operator.pow, x, x))
+        assert kernel(w, name="pow") == good
+        assert kernel(elementwise(0, 0, check=check))
+
+
+def test_powers_that_are_products_need_no_kernel():
+    assert not kernel(elementwise(0, 0, f=lambda x: (operator.pow, x, 2.0)), name="pow")
+    assert kernel(elementwise(0, 0, f=lambda x: (operator.pow, x, 1.7)), name="pow")
 
 
 def test_other_arrays_are_others():
@@ -67,12 +83,27 @@ def test_other_arrays_are_others():
     later = w(operator.add, i, 1, type=I8)
     w(prims.store, y, w(math.exp, w(prims.load, x, i), type=F8), later)
     close()
-    assert found(w) == [True]
+    assert kernel(w)
 
 
 def test_outside_of_loops():
     w = Writer(("x", F8))
-    assert found(w, w(math.exp, w.params[0], type=F8)) == [None]
+    assert not kernel(w, w(math.exp, w.params[0], type=F8))
+
+
+def test_one_that_waits_decides_for_all_calls_of_the_function():
+    w = elementwise(0, 0)
+    _, y = w.params
+    i, close = w.loop(3)
+    later = w(operator.add, i, 1, type=I8)
+    w(prims.store, y, w(math.exp, w(prims.load, y, i), type=F8), later)
+    close()
+    ir = w.returns()
+    names = kernels_for([ir])
+    assert "exp" not in names and "log" not in names  # none is called for many numbers
+    assert "exp" not in kernels_for([ir, elementwise(0, 0).returns()])
+    sines = elementwise(0, 0, f=lambda x: (math.sin, x)).returns()
+    assert kernels_for([ir, sines]) == kernels_for([sines]) - {"exp"}
 
 
 def carried(feedback):
@@ -93,9 +124,9 @@ def carried(feedback):
 
 
 def test_a_sum_is_no_obstacle_and_feedback_is():
-    for feedback, want in [(False, [True]), (True, [None])]:
+    for feedback in (False, True):
         w, s = carried(feedback)
-        assert found(w, s) == want
+        assert kernel(w, s) != feedback
 
 
 def test_a_loop_that_ends_when_a_number_is_small():
@@ -109,20 +140,38 @@ def test_a_loop_that_ends_when_a_number_is_small():
     w(math.exp, 1.0, type=F8)
     w.jump(head, [w(operator.mul, u, 0.5, type=F8)])
     w.at(done)
-    assert found(w, u) == [None]
+    assert not kernel(w, u)
 
 
 def test_only_innermost_loops():
-    w = Writer(("x", V), ("y", V))
-    x, y = w.params
-    i, close = w.loop(w(prims.dim, x, 0))
-    value = w(math.exp, w(prims.load, x, i), type=F8)
-    k, close_inner = w.loop(w(prims.dim, y, 0))
-    w(prims.store, y, w(math.exp, w(prims.load, y, k), type=F8), k)
-    close_inner()
-    w(prims.store, x, value, i)
-    close()
-    assert found(w) == [None, True]
+    for inside in (False, True):
+        w = Writer(("x", V), ("y", V))
+        x, y = w.params
+        i, close = w.loop(w(prims.dim, x, 0))
+        value = w(math.exp, w(prims.load, x, i), type=F8)
+        k, close_inner = w.loop(w(prims.dim, y, 0))
+        again = w(math.exp if inside else operator.neg, w(prims.load, y, k), type=F8)
+        w(prims.store, y, again, k)
+        close_inner()
+        w(prims.store, x, value, i)
+        close()
+        assert kernel(w) == inside
+
+
+def largest(x):
+    e = np.exp(x)
+    return (e.max(axis=1) * np.arange(1.0, 21.0)).sum() + np.exp(np.sin(x)).max()
+
+
+def test_a_maximum_is_found_again():
+    """What the derivative evaluates again is equal to what was the maximum."""
+    x = np.random.default_rng(0).uniform(-2, 2, (20, 33))
+    want = np.zeros_like(x)
+    rows = np.arange(20)
+    want[rows, x.argmax(1)] = np.exp(x.max(1)) * (rows + 1)
+    top = np.unravel_index(np.sin(x).argmax(), x.shape)
+    want[top] += np.exp(np.sin(x[top])) * np.cos(x[top])
+    np.testing.assert_allclose(pb.grad(largest)(x), want, rtol=1e-13)
 
 
 @pytest.mark.parametrize("feedback", [False, True])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from numba import types
@@ -52,7 +52,7 @@ from ..runtime.native_core import (
     value_type,
 )
 from .ownership import Ownership
-from .parallel import parallel_calls
+from .parallel import elementary
 from .sites import Sites
 
 Typed = tuple[Any, Any]  # a Numba type and an LLVM value of it
@@ -72,20 +72,12 @@ def is_view(op: Op) -> bool:
     return op.callee in VIEWS or op.is_call(operator.getitem)
 
 
-def is_elementary(op: Op) -> bool:
-    """Whether it is a call of a function that has a kernel; not if it is a power that LLVM turns
-    into a product or a root."""
-    if op.callee not in vmath.NAMES:
-        return False
-    last = op.posargs[-1]
-    return not (isinstance(last, Const) and last.value in (-1, 0, 0.5, 1, 2))
-
-
 class Body:
     """Emits ``ir`` into an LLVM function whose entry block ``builder`` is at.
 
     ``frame`` is the address of the call's frame; ``args`` are the values of the parameters, None
     for the tape, which is the frame. ``call`` emits the call of another function of the same unit.
+    ``kernels`` are the names of the elementary functions that are called for many numbers at once.
     """
 
     def __init__(
@@ -98,6 +90,7 @@ class Body:
         restype: Any,
         sites: Sites,
         call: Callable[..., Typed],
+        kernels: Collection[str] = (),
     ) -> None:
         self.ir, self.cx, self.b, self.frame, self.restype = ir, cx, builder, frame, restype
         self.call = call
@@ -105,7 +98,7 @@ class Body:
         for p, a in zip(ir.args, args, strict=True):
             self.env[p] = (types.int64, frame) if a is None else (value_type(p), a)
         self.sites = sites
-        self.parallel = parallel_calls(ir, is_elementary)
+        self.kernels, self.used_kernels = kernels, False
         self.ownership = Ownership(ir, self.holds, is_view)
         self.alive: set[Value] = set()
         self.slots: dict[Slot, Any] = {}
@@ -281,9 +274,10 @@ class Body:
             return typed[0][0][k], self.b.extract_value(typed[0][1], k)
         if callee in CONVERSIONS and len(typed) == 1:
             return self._convert(CONVERSIONS[callee], typed[0])
-        if op in self.parallel:
+        if elementary(op) in self.kernels:
             kind = vmath.width(callee, [t for t, _ in typed], value_type(op.result))
-            if kind is not None and (self.parallel[op] or vmath.is_short(callee)):
+            if kind is not None:
+                self.used_kernels = True
                 values = [self.as_type(x, kind) for x in typed]
                 return kind, vmath.call(self.b, callee, kind, values)
         return self._numba(op, typed)

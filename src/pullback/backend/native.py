@@ -29,6 +29,7 @@ from ..runtime.native_core import plain, value_type
 from . import cache
 from .emit import Body, Typed
 from .fingerprint import fingerprint
+from .parallel import kernels_for
 from .reductions import ordered_reductions
 from .sites import TAKES_TAPE, Sites, raise_at
 
@@ -89,7 +90,9 @@ def compile_native(ir: IR, options: Mapping[str, Any] | None = None) -> Compiled
     """Compile ``ir``, whose parameters have types; the tape, if it takes one, is the first of them.
 
     Options: ``fastmath`` (bool or a set of LLVM's flags), ``noalias`` (the arrays do not overlap),
-    ``nogil`` (default True), ``cache`` (look on disk, and leave the code there; default False).
+    ``kernels`` (the names of the elementary functions to do with `runtime.vmath`, in order; by
+    default `kernels_for` this program), ``nogil`` (default True), ``cache`` (look on disk, and
+    leave the code there; default False).
     TypingError if an operation has no machine code for its types."""
     options = options or {}
     flags = compiler.Flags()
@@ -143,6 +146,7 @@ class Unit:
         self.callees = callees_of(ir)
         self.functions: Sequence[IR] = [ir, *(c.flat.ir for c in self.callees)]
         self.sites = Sites(self.functions, cx.typing_context)
+        self.kernels = options.get("kernels", kernels_for(self.functions))
         self.target = vmath.target(*cx.codegen().magic_tuple())
         magic = map(str, (*cx.codegen().magic_tuple(), *cache.versions(), sorted(options.items())))
         self.key = fingerprint(self.functions, self.callees, self.sites, magic)
@@ -231,9 +235,10 @@ class Unit:
         frame, *values = self.cx.call_conv.decode_arguments(builder, desc.argtypes, function)
         tape, rest = tape_of(ir), iter(values)
         args = [None if p is tape else next(rest) for p in ir.args]
-        body = Body(ir, self.cx, builder, frame, args, desc.restype, self.sites, self.call)
+        about = (desc.restype, self.sites, self.call, self.kernels)
+        body = Body(ir, self.cx, builder, frame, args, *about)
         body.emit()
-        if body.parallel:
+        if body.used_kernels:
             vmath.prefer_wide(function, self.target)
         return helper
 

@@ -63,9 +63,9 @@ def width(callee: Any, kinds: Sequence[Any], result: Any) -> Any:
     return None if whole_power or (types.float64 in kinds and result != types.float64) else result
 
 
-def is_short(callee: Any) -> bool:
+def is_short(name: str) -> bool:
     """Whether the kernel keeps up with the C library also where LLVM finds no vector code."""
-    return NAMES[callee] != "pow"
+    return name != "pow"
 
 
 def call(builder: ll.IRBuilder, callee: Any, kind: Any, values: Sequence[Any]) -> Any:

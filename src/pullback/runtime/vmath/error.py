@@ -1,4 +1,4 @@
-"""erf: x (2 / sqrt(pi) + x² P(x²)) below 7/8; above, 1 - exp(c + u Q(u)) with u = \\|x\\| - 7/8."""
+"""erf: x (2 / sqrt(pi) + x² P(x²)) below 7/8; above, 1 - exp(c + u Q(u)) with u = |x| - 7/8."""
 
 from __future__ import annotations
 

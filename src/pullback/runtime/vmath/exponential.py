@@ -1,4 +1,4 @@
-"""exp, expm1 and tanh: x = k ln 2 + r with \\|r\\| <= ln 2 / 2, and a polynomial in r."""
+"""exp, expm1 and tanh: x = k ln 2 + r with |r| <= ln 2 / 2, and a polynomial in r."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def expm1_32(x: Real) -> Real:
 
 
 def tanh(x: Real) -> Real:
-    """t / (2 + t) with t = exp(2 \\|x\\|) - 1, both divided with their errors."""
+    """t / (2 + t) with t = exp(2 |x|) - 1, both divided with their errors."""
     a = abs(x)
     t, t_lost = fast_two_sum(*expm1_parts(2.0 * select(a > 22.0, 22.0, a), 1.0))
     d, d_lost = two_sum(t, x.like(2.0))

@@ -152,14 +152,8 @@ class Real(Lane):
     def __lt__(self, other: Real | float) -> Truth:
         return self._compare("<", other)
 
-    def __le__(self, other: Real | float) -> Truth:
-        return self._compare("<=", other)
-
     def __gt__(self, other: Real | float) -> Truth:
         return self._compare(">", other)
-
-    def __ge__(self, other: Real | float) -> Truth:
-        return self._compare(">=", other)
 
     def equals(self, other: Real | float) -> Truth:
         return self._compare("==", other)
@@ -169,9 +163,6 @@ class Real(Lane):
 
     def floor(self) -> Real:
         return self.m.intrinsic("floor", self.v)
-
-    def is_nan(self) -> Truth:
-        return Truth(self.m, self.m.b.fcmp_unordered("uno", self.v, self.v))
 
     def like(self, x: float) -> Real:
         return Real(self.m, F64(x))
@@ -211,7 +202,7 @@ def word(x: float) -> int:
 
 # -- sums and products without error ---------------------------------------------------------------
 def fast_two_sum(x: Real, y: Real) -> tuple[Real, Real]:
-    """x + y as a number and its rounding error, where \\|x\\| >= \\|y\\| or x = 0."""
+    """x + y as a number and its rounding error, where |x| >= |y| or x = 0."""
     s = x + y
     return s, y - (s - x)
 

@@ -63,7 +63,7 @@ def ends(a: Real, log: Real) -> Real:
 
 
 def signed(x: Real, y: Real, result: Real) -> Real:
-    """\\|x\\|^y with the sign of x^y; nan where there is none; 1^y and x^0 are 1, even of nan."""
+    """|x|^y with the sign of x^y; nan where there is none; 1^y and x^0 are 1, even of nan."""
     half, whole = 0.5 * y, y.floor()
     odd = whole.equals(y) & half.floor().differs(half)
     result = (result.bits() ^ (x.bits() & SIGN).where(odd)).real()

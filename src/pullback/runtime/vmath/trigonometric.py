@@ -1,4 +1,4 @@
-"""sin and cos: x = k pi/2 + r with \\|r\\| <= pi/4 (Cody and Waite), and a polynomial in r^2."""
+"""sin and cos: x = k pi/2 + r with |r| <= pi/4 (Cody and Waite), and a polynomial in r^2."""
 
 from __future__ import annotations
 
