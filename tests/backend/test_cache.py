@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,3 +154,15 @@ def test_the_same_function_is_compiled_once_in_a_process(monkeypatch):
             h(np.zeros(1))
         assert traceback.extract_tb(caught.tb)[-1].lineno == line
     assert compile_native(scaled(8.0)).machine is not f.machine
+
+
+def test_the_key_covers_all_that_makes_code(monkeypatch):
+    """Also the elementary functions: an edit of a coefficient makes another key."""
+    read = Path.read_bytes
+    before = cache.versions.__wrapped__()
+
+    def edited(path):
+        return read(path) + (b"#" if path.name == "tables.py" else b"")
+
+    monkeypatch.setattr(Path, "read_bytes", edited)
+    assert cache.versions.__wrapped__() != before

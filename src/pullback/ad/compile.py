@@ -241,11 +241,14 @@ def _executable(ir: IR, options: Options, flat: Flat) -> Callable[..., Any]:
         ir = reflat(ir, ruled=False)  # functions with a rule of the user's are entered now
     if options.run == "python":
         return on_cpython(ir)
-    from ..backend.native import compile_native
+    from ..backend.native import callees_of, compile_native
+    from ..backend.parallel import kernels_for
 
+    program = [flat.ir, *(c.flat.ir for c in callees_of(flat.ir))]
     fastmath = options.fastmath or flat.semantics.fastmath
     # noalias: callers refuse overlapping arrays of which one is written
     chosen = {"fastmath": fastmath, "noalias": True, "cache": options.cache}
+    chosen["kernels"] = tuple(sorted(kernels_for(program)))
     return compile_native(ir, options=chosen)
 
 

@@ -44,7 +44,7 @@ def versions() -> tuple[str, ...]:
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
     for name in ("backend", "runtime"):
-        for path in sorted((package / name).glob("*.py")):
+        for path in sorted((package / name).rglob("*.py")):
             digest.update(path.read_bytes())
     found = [numba.__version__, llvmlite.__version__, np.__version__, sys.version]
     return (*found, digest.hexdigest())

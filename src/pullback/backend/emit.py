@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from numba import types
@@ -37,6 +37,7 @@ from ..ir.core import (
     Value,
 )
 from ..runtime import frame as words
+from ..runtime import vmath
 from ..runtime.native_core import (
     I32,
     I64,
@@ -51,6 +52,7 @@ from ..runtime.native_core import (
     value_type,
 )
 from .ownership import Ownership
+from .parallel import elementary
 from .sites import Sites
 
 Typed = tuple[Any, Any]  # a Numba type and an LLVM value of it
@@ -75,6 +77,7 @@ class Body:
 
     ``frame`` is the address of the call's frame; ``args`` are the values of the parameters, None
     for the tape, which is the frame. ``call`` emits the call of another function of the same unit.
+    ``kernels`` are the names of the elementary functions that are called for many numbers at once.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Body:
         restype: Any,
         sites: Sites,
         call: Callable[..., Typed],
+        kernels: Collection[str] = (),
     ) -> None:
         self.ir, self.cx, self.b, self.frame, self.restype = ir, cx, builder, frame, restype
         self.call = call
@@ -94,6 +98,7 @@ class Body:
         for p, a in zip(ir.args, args, strict=True):
             self.env[p] = (types.int64, frame) if a is None else (value_type(p), a)
         self.sites = sites
+        self.kernels, self.used_kernels = kernels, False
         self.ownership = Ownership(ir, self.holds, is_view)
         self.alive: set[Value] = set()
         self.slots: dict[Slot, Any] = {}
@@ -269,6 +274,12 @@ class Body:
             return typed[0][0][k], self.b.extract_value(typed[0][1], k)
         if callee in CONVERSIONS and len(typed) == 1:
             return self._convert(CONVERSIONS[callee], typed[0])
+        if elementary(op) in self.kernels:
+            kind = vmath.width(callee, [t for t, _ in typed], value_type(op.result))
+            if kind is not None:
+                self.used_kernels = True
+                values = [self.as_type(x, kind) for x in typed]
+                return kind, vmath.call(self.b, callee, kind, values)
         return self._numba(op, typed)
 
     def _convert(self, to: Any, typed: Typed) -> Typed:

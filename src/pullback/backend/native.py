@@ -23,12 +23,14 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.utils import _dynamic_modname
 
 from ..ir.core import IR, Return
-from ..runtime import native_prims  # noqa: F401  (registers the primitives' machine code)
+from ..runtime import native_prims, vmath  # noqa: F401  (native_prims registers machine code)
 from ..runtime.memory import Memory, checkout, give_back
 from ..runtime.native_core import plain, value_type
 from . import cache
 from .emit import Body, Typed
 from .fingerprint import fingerprint
+from .parallel import kernels_for
+from .reductions import ordered_reductions
 from .sites import TAKES_TAPE, Sites, raise_at
 
 
@@ -88,7 +90,9 @@ def compile_native(ir: IR, options: Mapping[str, Any] | None = None) -> Compiled
     """Compile ``ir``, whose parameters have types; the tape, if it takes one, is the first of them.
 
     Options: ``fastmath`` (bool or a set of LLVM's flags), ``noalias`` (the arrays do not overlap),
-    ``nogil`` (default True), ``cache`` (look on disk, and leave the code there; default False).
+    ``kernels`` (the names of the elementary functions to do with `runtime.vmath`, in order; by
+    default `kernels_for` this program), ``nogil`` (default True), ``cache`` (look on disk, and
+    leave the code there; default False).
     TypingError if an operation has no machine code for its types."""
     options = options or {}
     flags = compiler.Flags()
@@ -142,6 +146,8 @@ class Unit:
         self.callees = callees_of(ir)
         self.functions: Sequence[IR] = [ir, *(c.flat.ir for c in self.callees)]
         self.sites = Sites(self.functions, cx.typing_context)
+        self.kernels = options.get("kernels", kernels_for(self.functions))
+        self.target = vmath.target(*cx.codegen().magic_tuple())
         magic = map(str, (*cx.codegen().magic_tuple(), *cache.versions(), sorted(options.items())))
         self.key = fingerprint(self.functions, self.callees, self.sites, magic)
         self.number = (self.key or secrets.token_hex(16))[:32]  # symbols must differ in all units
@@ -203,10 +209,11 @@ class Unit:
         library = cx.codegen().create_library(main.qualname)
         library.enable_object_caching()
         module = cx.create_module(main.qualname)
-        with cx.push_code_library(library):
+        with cx.push_code_library(library), ordered_reductions():
             self.declared = [self.declare(module, k) for k in range(len(self.functions))]
             helpers = [self.emit(k) for k in range(len(self.functions))]
             cx.post_lowering(module, library)
+            vmath.define(module, self.target)
             library.add_ir_module(module)
             nogil = self.options.get("nogil", True)
             cx.create_cpython_wrapper(library, main, env, helpers[0], nogil)
@@ -228,7 +235,11 @@ class Unit:
         frame, *values = self.cx.call_conv.decode_arguments(builder, desc.argtypes, function)
         tape, rest = tape_of(ir), iter(values)
         args = [None if p is tape else next(rest) for p in ir.args]
-        Body(ir, self.cx, builder, frame, args, desc.restype, self.sites, self.call).emit()
+        about = (desc.restype, self.sites, self.call, self.kernels)
+        body = Body(ir, self.cx, builder, frame, args, *about)
+        body.emit()
+        if body.used_kernels:
+            vmath.prefer_wide(function, self.target)
         return helper
 
     def call(self, body: Body, callee: Any, typed: list[Typed]) -> Typed:

@@ -46,7 +46,7 @@ def _copies(ir: IR) -> dict[Value, Operand]:
             x = copies[x]
         return x
 
-    work = [component for component in reversed(_components(feeds, list(feeds)))]
+    work = [component for component in reversed(components(feeds, list(feeds)))]
     while work:
         component = work.pop()
         inside = set(component)
@@ -60,7 +60,7 @@ def _copies(ir: IR) -> dict[Value, Operand]:
         if len(entering) == 1:
             copies.update((p, entering[0]) for p in component)
         elif entering:
-            work.extend(reversed(_components(feeds, inner)))
+            work.extend(reversed(components(feeds, inner)))
     return copies
 
 
@@ -79,7 +79,7 @@ def _feeds(ir: IR) -> dict[Value, list[Operand]]:
     return {p: xs for p, xs in found.items() if p not in bound}
 
 
-def _components(feeds: Mapping[Value, list[Operand]], nodes: list[Value]) -> list[list[Value]]:
+def components(feeds: Mapping[Value, list[Operand]], nodes: list[Value]) -> list[list[Value]]:
     """The strongly connected sets among ``nodes``, each after those that feed it (Tarjan)."""
     among = set(nodes)
     number: dict[Value, int] = {}

@@ -20,6 +20,7 @@ from .bounds import bounds
 from .copy_prop import copy_prop
 from .cse import cse
 from .dce import dce
+from .divisors import divisors
 from .fold import fold
 from .licm import licm
 from .mem2reg import mem2reg
@@ -203,7 +204,7 @@ def failed(name: str, ir: IR, what: str) -> PassFailed:
 def standard() -> PassManager:
     """The clean-up of flat typed IR: slots to values, then everything cheap until nothing changes,
     then code motion."""
-    clean: list[Pass] = [simplify_cfg, fold, cse, dce, copy_prop]
+    clean: list[Pass] = [simplify_cfg, fold, divisors, cse, dce, copy_prop]
     return PassManager(
         [
             Stage("slots", _named([mem2reg])),
