@@ -28,6 +28,7 @@ from .fuse import fuse
 from .gather import gather
 from .kinds import is_array
 from .overlap import decide_copies
+from .promote import promote
 from .sweep import one_sweep
 from .temporaries import hoist_temporaries
 from .views import look_through
@@ -216,10 +217,9 @@ def polished(ir: IR, *, forward: bool = False) -> IR:
     ir = ir.copy()
     products_in_place(ir)
     flat = clean(ir)
-    if not forward and one_sweep(flat):
-        optimize(flat)
-    if not forward and gather(flat):
-        optimize(flat)
+    for turn in () if forward else (one_sweep, promote, gather):
+        if turn(flat):
+            optimize(flat)
     if set_apart(flat, forward=forward):
         optimize(flat)
     return flat
