@@ -3,16 +3,17 @@ and the loops that must stay as they are."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pullback.ad import collect
+from pullback.ad import collect, reverse
 from pullback.ad import compile as kernels
 from pullback.ad.build import build
-from pullback.ad.compile import clean, prepared
+from pullback.ad.compile import clean, labelled, prepared
 from pullback.ad.gather import gather
 
 from .harness import Derived, flatten
@@ -292,6 +293,30 @@ def test_turns_the_whole_nest_round(f: Any, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(collect.Writer, "write", lambda w: (depths.append(w.depth), right(w))[1])
     assert turned_round(f)
     assert set(depths) == {3 if f is cube else 2}
+
+
+def split_reverse(f: Any) -> Any:
+    flat = flatten(f, arguments(f, 5, 2))
+    built = build(prepared(flat), [True] * len(flat.ir.args), split=True)
+    return labelled(built.reverse)
+
+
+@pytest.mark.parametrize("f", [swapped, rotating, *PLANES, *ROWS])
+def test_turns_round_in_a_reverse_half_of_its_own(f: Any) -> None:
+    """Arrays made by the forward half come from the tape, with their names."""
+    assert gather(split_reverse(f))
+
+
+@pytest.mark.parametrize("f", [in_place, through_a_view, itself])
+def test_leaves_alone_in_a_reverse_half_of_its_own(f: Any) -> None:
+    assert not gather(split_reverse(f))
+
+
+def test_a_wrong_name_on_the_tape_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = itertools.count(2)
+    monkeypatch.setattr(reverse, "label", lambda root, given: -next(numbers))
+    with pytest.raises(AssertionError):
+        test_agrees_with_the_naive_plan(itself)
 
 
 @pytest.mark.parametrize("f", OTHERS)

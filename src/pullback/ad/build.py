@@ -170,7 +170,8 @@ def _split(
         params.append(given[d])
     entry.params = params
     seeds = _seed_params(out, built)
-    rev = Reverse(ir, out, plan, records, params[0], given, results)
+    roots = None if built.inner else Roots(ir)
+    rev = Reverse(ir, out, plan, records, params[0], given, results, roots)
     rev.write()
     b = Builder(out, entry)
     b.jump(rev.first)
