@@ -110,7 +110,7 @@ def _unknown(ir: IR, c: Carried, roots: Roots) -> bool:
     if any(made in roots[p] for p in ir.blocks[c.loop.header].params if p is not c.param):
         return False
     around = {x for x in roots.of if made in roots[x]}
-    return not any(is_outlined(op) and not around.isdisjoint(op.args) for op in ir.ops())  # type: ignore[arg-type]
+    return not any(is_outlined(op) and not around.isdisjoint(op.args) for op in ir.ops())
 
 
 def _kept(ir: IR, c: Carried, roots: Roots) -> bool:

@@ -65,7 +65,7 @@ def _local(ir: IR, made: Value, loop: Loop, roots: Roots) -> bool:
     for b in ir:
         inside = b.id in loop.blocks
         for op in b.ops:
-            if is_outlined(op) and not names.isdisjoint(op.args):  # type: ignore[arg-type]
+            if is_outlined(op) and not names.isdisjoint(op.args):
                 return False
         if not inside and not names.isdisjoint((*b.params, *(op.result for op in b.ops))):
             return False
