@@ -3,16 +3,17 @@ and the loops that must stay as they are."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from pullback.ad import collect, reverse
 from pullback.ad import compile as kernels
-from pullback.ad import gather as module
 from pullback.ad.build import build
-from pullback.ad.compile import clean, prepared
+from pullback.ad.compile import clean, labelled, prepared
 from pullback.ad.gather import gather
 
 from .harness import Derived, flatten
@@ -164,7 +165,7 @@ def rotating(u: Any, k: float, steps: int) -> Any:
 
 
 def plane(u: Any, k: float, steps: int) -> Any:
-    """Two dimensions, rows kept in one array."""
+    """Two dimensions."""
     n, m = u.shape
     v = u.copy()
     for _ in range(steps):
@@ -181,17 +182,96 @@ def plane(u: Any, k: float, steps: int) -> Any:
     return s
 
 
+def conducting(u: Any, k: Any, steps: int) -> Any:
+    """With a coefficient for each cell, which needs what the cells held."""
+    n, m = u.shape
+    v = u.copy()
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                v[i, j] = u[i, j] + k[j] * u[i, j] * (u[i + 1, j] + u[i - 1, j] - u[i, j - 1])
+        u, v = v, u
+    return np.sum(u * u)
+
+
+def knights(u: Any, k: float, steps: int) -> Any:
+    """Radius two, lopsided, one level upwards and the other down, copied back."""
+    n, m = u.shape
+    v = np.zeros((n, m))
+    for _ in range(steps):
+        for i in range(n - 3, 0, -1):
+            for j in range(2, m - 1):
+                v[i, j] = k * u[i + 2, j + 1] + u[i - 1, j - 2] * u[i, j] + 0.5 * u[i + 1, j]
+        for i in range(1, n - 2):
+            for j in range(2, m - 1):
+                u[i, j] = v[i, j]
+    return np.sum(u * u) + np.sum(v)
+
+
+def crossed(u: Any, k: float, steps: int) -> Any:
+    """Subscripts against the order of the loops."""
+    n, m = u.shape
+    v = np.zeros((m, n))
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                v[j, i] += k * (u[i, j - 1] - u[i, j + 1]) + u[i - 1, j] * u[i, j]
+    return np.sum(v * v)
+
+
+def cube(u: Any, k: float, steps: int) -> Any:
+    """Three dimensions, swapped."""
+    n, m, p = u.shape
+    v = u.copy()
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                for l in range(1, p - 1):
+                    around = u[i + 1, j, l] + u[i - 1, j, l] + u[i, j + 1, l] + u[i, j - 1, l]
+                    v[i, j, l] = u[i, j, l] + k * (around + u[i, j, l + 1] * u[i, j, l - 1])
+        u, v = v, u
+    return np.sum(u * u)
+
+
+def triangle(u: Any, k: float, steps: int) -> Any:
+    """Rows whose length depends on the row: each is turned round by itself."""
+    n, m = u.shape
+    v = np.zeros((n, m))
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, min(i + 1, m - 1)):
+                v[i, j] += k * (u[i + 1, j] + u[i, j + 1] - u[i, j - 1] * u[i - 1, j])
+    return np.sum(v * v)
+
+
+def rows_in_place(u: Any, k: float, steps: int) -> Any:
+    """Made of new rows and old ones: only within a row is anything free."""
+    n, m = u.shape
+    v = np.zeros(m)
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                v[j] = u[i - 1, j] + k * u[i, j + 1] * u[i, j - 1] + u[i + 1, j]
+            for j in range(1, m - 1):
+                u[i, j] = v[j]
+    return np.sum(u * u)
+
+
 LINES = [swapped, nonlinear, wide, one_sided, mirrored, rotating]
+PLANES = [plane, conducting, knights, crossed, cube]
+ROWS = [triangle, rows_in_place]
 OTHERS = [strided, in_place, through_a_view, itself, indirect, moving_view]
 
 
 def second(f: Any, n: int) -> Any:
-    return np.linspace(0.1, 0.3, n) if f is variable else 0.3
+    return np.linspace(0.1, 0.3, n + (f is conducting)) if f in (variable, conducting) else 0.3
 
 
 def arguments(f: Any, n: int, steps: int, seed: int = 0) -> tuple[Any, ...]:
     rng = np.random.default_rng([seed, n])
-    shape = (n, n + 1) if f is plane else (n,)
+    shape: tuple[int, ...] = (n,)
+    if f in (*PLANES, *ROWS):
+        shape = (n, n + 1, 4) if f is cube else (n, n + 1)
     return rng.normal(size=shape), second(f, n), steps
 
 
@@ -201,9 +281,42 @@ def turned_round(f: Any) -> bool:
     return gather(clean(built.forward))
 
 
-@pytest.mark.parametrize("f", [*LINES, variable, plane])
+@pytest.mark.parametrize("f", [*LINES, variable, *PLANES, *ROWS])
 def test_turns_round(f: Any) -> None:
     assert turned_round(f)
+
+
+@pytest.mark.parametrize("f", PLANES)
+def test_turns_the_whole_nest_round(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    depths: list[int] = []
+    right = collect.Writer.write
+    monkeypatch.setattr(collect.Writer, "write", lambda w: (depths.append(w.depth), right(w))[1])
+    assert turned_round(f)
+    assert set(depths) == {3 if f is cube else 2}
+
+
+def split_reverse(f: Any) -> Any:
+    flat = flatten(f, arguments(f, 5, 2))
+    built = build(prepared(flat), [True] * len(flat.ir.args), split=True)
+    return labelled(built.reverse)
+
+
+@pytest.mark.parametrize("f", [swapped, rotating, *PLANES, *ROWS])
+def test_turns_round_in_a_reverse_half_of_its_own(f: Any) -> None:
+    """Arrays made by the forward half come from the tape, with their names."""
+    assert gather(split_reverse(f))
+
+
+@pytest.mark.parametrize("f", [in_place, through_a_view, itself])
+def test_leaves_alone_in_a_reverse_half_of_its_own(f: Any) -> None:
+    assert not gather(split_reverse(f))
+
+
+def test_a_wrong_name_on_the_tape_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = itertools.count(2)
+    monkeypatch.setattr(reverse, "label", lambda root, given: -next(numbers))
+    with pytest.raises(AssertionError):
+        test_agrees_with_the_naive_plan(itself)
 
 
 @pytest.mark.parametrize("f", OTHERS)
@@ -211,7 +324,7 @@ def test_leaves_alone(f: Any) -> None:
     assert not turned_round(f)
 
 
-@pytest.mark.parametrize("f", [*LINES, *OTHERS, variable, plane], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*LINES, *OTHERS, variable, *PLANES, *ROWS], ids=lambda f: f.__name__)
 def test_agrees_with_the_naive_plan(f: Any) -> None:
     flat = flatten(f, arguments(f, 5, 2))
     ways = [
@@ -219,7 +332,7 @@ def test_agrees_with_the_naive_plan(f: Any) -> None:
         for naive, split in ((True, False), (False, False), (False, True))
     ]
     smallest = 3 if f is through_a_view else 1 if f in (one_sided, indirect) else 0
-    for n in range(smallest, 9):
+    for n in range(smallest, 6 if f in (*PLANES, *ROWS) else 9):
         for steps in (0, 1, 2, 3):
             args = arguments(f, n, steps)
             oracle, *others = (way(*args) for way in ways)
@@ -230,7 +343,7 @@ def test_agrees_with_the_naive_plan(f: Any) -> None:
                     np.testing.assert_array_equal(g.args[0], oracle.args[0])
 
 
-@pytest.mark.parametrize("f", [*LINES, variable, plane], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*LINES, variable, *PLANES, *ROWS], ids=lambda f: f.__name__)
 def test_agrees_with_differences(f: Any) -> None:
     args = arguments(f, 7, 3)
     g = Derived(f, args)(*args)
@@ -248,12 +361,23 @@ def test_agrees_with_differences(f: Any) -> None:
 
 def test_a_lost_neighbour_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests above can fail: plant a wrong shift."""
-    right = module.Writer.environment
-    monkeypatch.setattr(
-        module.Writer, "environment", lambda w, j, k: right(w, j, k + 1 if k < 0 else k)
-    )
+    right = collect.Writer.environment
+
+    def wrong(w: Any, at: Any, shift: Any) -> Any:
+        return right(w, at, (*shift[:-1], shift[-1] + (shift[-1] < 0)))
+
+    monkeypatch.setattr(collect.Writer, "environment", wrong)
     with pytest.raises(AssertionError):
         test_agrees_with_the_naive_plan(swapped)
+    with pytest.raises(AssertionError):
+        test_agrees_with_the_naive_plan(plane)
+
+
+def test_a_ring_left_out_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect.Writer, "_ring", lambda *args: None)
+    for f in (swapped, plane, cube):
+        with pytest.raises(AssertionError):
+            test_agrees_with_the_naive_plan(f)
 
 
 def packed(code: str) -> int:
@@ -261,7 +385,7 @@ def packed(code: str) -> int:
     return len(re.findall(r"^\s+v?(?:mul|add|sub|fmadd\w*)pd\b", code, re.MULTILINE))
 
 
-@pytest.mark.parametrize("f", [swapped, variable])
+@pytest.mark.parametrize("f", [swapped, variable, plane, cube])
 def test_is_vector_code(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     args = arguments(f, 5, 2)
     active, here = [True, True, False], kernels.Options(cache=False)  # the disk keeps no text

@@ -27,12 +27,14 @@ from ..runtime import prims
 from . import kinds
 from .activity import Activity, returned
 from .adjoint import Primal, check_losses, check_parts
+from .alternate import alternate
 from .calls import is_active_call, is_outlined, pair_of
 from .kinds import is_active_array, is_array, is_scalar, type_of
 from .overlap import decide_copies
 from .plan import Plan
 from .planning import make_plan
 from .records import Records
+from .reuse import reuse
 from .reverse import Reverse
 from .roots import Roots
 from .shadows import ON_HEAP, Shadows
@@ -72,8 +74,10 @@ def build(
     """Differentiate ``source`` (flat typed IR, not changed) by its arguments where ``active``;
     ``wanted`` says which results count (all that can). ``inner``: as ``calls`` has it."""
     ir = source.copy()
-    if policy == "full" and rotate(ir):
-        optimize(ir)
+    if policy == "full":
+        for turn in (reuse, alternate, rotate):
+            if turn(ir):
+                optimize(ir)
     normalise(ir)
     lcssa(ir)
     decide_copies(ir)
@@ -170,7 +174,8 @@ def _split(
         params.append(given[d])
     entry.params = params
     seeds = _seed_params(out, built)
-    rev = Reverse(ir, out, plan, records, params[0], given, results)
+    roots = None if built.inner else Roots(ir)
+    rev = Reverse(ir, out, plan, records, params[0], given, results, roots)
     rev.write()
     b = Builder(out, entry)
     b.jump(rev.first)

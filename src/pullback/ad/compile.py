@@ -28,6 +28,8 @@ from .fuse import fuse
 from .gather import gather
 from .kinds import is_array
 from .overlap import decide_copies
+from .promote import promote
+from .roots import drop_labels
 from .sweep import one_sweep
 from .temporaries import hoist_temporaries
 from .views import look_through
@@ -204,6 +206,13 @@ def prepared(flat: Flat, *, inner: bool = False, assuming: bool = False) -> IR:
 
 def clean(ir: IR) -> IR:
     """Type what AD wrote, enter and inline the rules' partials, and tidy up."""
+    flat = labelled(ir)
+    drop_labels(flat)
+    return flat
+
+
+def labelled(ir: IR) -> IR:
+    """Clean, but for the labels of arrays from the tape, which passes of the reverse half ask."""
     flat = reflat(ir)
     drop_marks(flat)  # a rule's copies are its own
     optimize(flat)
@@ -215,13 +224,13 @@ def polished(ir: IR, *, forward: bool = False) -> IR:
     keeps its sums in their order, as the one of a combined function does."""
     ir = ir.copy()
     products_in_place(ir)
-    flat = clean(ir)
-    if not forward and one_sweep(flat):
-        optimize(flat)
-    if not forward and gather(flat):
-        optimize(flat)
+    flat = labelled(ir)
+    for turn in () if forward else (one_sweep, promote, gather):
+        if turn(flat):
+            optimize(flat)
     if set_apart(flat, forward=forward):
         optimize(flat)
+    drop_labels(flat)
     return flat
 
 

@@ -42,7 +42,7 @@ from .activity import Activity, flowing, returned
 from .adjoint import no_rule, partials, passed, product, uses
 from .calls import is_outlined, moving_of, pushforward_of
 from .kinds import is_array, is_scalar, type_of
-from .roots import Roots, is_view
+from .roots import LABELS, Roots, is_view
 
 #: array makers whose twin is a fresh array of zeros: (the maker for the twin, has a tape operand)
 MAKERS: dict[Any, Any] = {
@@ -174,6 +174,7 @@ class _Forward:
             self.b.append(op)
             self._memory(op)
         elif op.is_call(prims.peek, prims.poke):
+            op.args = op.args[:LABELS]  # the parameters are others
             self.b.append(op)
             self._tape(op)
         elif is_outlined(op):

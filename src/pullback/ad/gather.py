@@ -3,13 +3,15 @@
 The reverse of a stencil adds to ``du[i-1]``, ``du[i]``, ``du[i+1]`` in iteration ``i``: each
 element is loaded and stored three times, by iterations that depend on each other, one after the
 other. Turned round, the loop runs over the elements and collects what the neighbouring iterations
-have for each: one load and store an element, no dependence, vector instructions. Where all
-iterations that an element collects from are in range (the interior) nothing is tested; the few
-elements at both ends (the ring) are done apart, with a test for each contribution.
+have for each: one load and store an element, no dependence, vector instructions. So it is in two
+and three dimensions, where the whole nest of loops is turned round (`collect` writes it).
 
-Only the additions move, to loops in front of the old one, which keeps all else it does. That is
-sound if what is added depends on the counter and on memory that the loop has not yet written when
-it is read, and if the loop touches the array in no other way; sums are only reordered.
+Only the additions move, to loops in front of the old ones, which keep all else they do. That is
+sound if what is added depends on the counters and on memory that the loops have not yet written
+when it is read, and if they touch the array in no other way; sums are only reordered.
+
+Where the array is known to be zero, because the loops before have set to zero what they read, the
+collected sums are stored and not added, see `zeros`.
 """
 
 from __future__ import annotations
@@ -19,30 +21,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir.builder import Builder
-from ..ir.core import IR, Const, Op, Operand, Value
+from ..ir.core import IR, Op, Operand, Value
 from ..ir.edit import use_counts
-from ..ir.loops import preheader
-from ..passes.loop_canonical import add_preheader
 from ..runtime import prims
-from .line import Line, count_up, lines_of, plus, reversed_loops
-from .terms import Coefficient, coefficient, collected, terms
+from .collect import Writer
+from .line import Line, lines_of, reversed_loops
+from .nest import Nest, nests_of
+from .zeros import Zeros
 
 SPAN = 16  # the ring is this wide at most
-PARTS = 32  # contributions at most
+PARTS = 160  # contributions at most, with those of the ring
 
 
 @dataclass(eq=False)
 class Addition:
     """``x[...] += value`` in three operations. Iteration ``c`` adds to what belongs to output ``c +
-    shift``; ``group`` says which line of which array that is."""
+    shift`` (a number for each level); ``group`` says which line of which array that is."""
 
     load: Op
     add: Op
     store: Op
     value: Operand
     group: Any = None
-    shift: int = 0
+    shift: tuple[int, ...] = ()
 
     @property
     def array(self) -> Value:
@@ -53,30 +54,49 @@ class Addition:
 
 def gather(ir: IR) -> bool:
     """Turn round all loops of the reverse half where it is sound and of use; whether any was."""
-    changed = False
-    for line in lines_of(ir, reversed_loops(ir)):
-        additions = scattered(line)
-        if additions:
-            Writer(line, additions).write()
-            changed = True
-    return changed
+    loops = reversed_loops(ir)
+    turned = {nest.line.c.header: (nest, found) for nest, found in turnable(ir, loops)}
+    zeros = Zeros(ir, loops, turned)
+    for line in lines_of(ir, loops):
+        header = line.c.header
+        zeros.put_off(line)
+        if header in turned:
+            depth = len(turned[header][0].levels)
+            nest = next(n for n in nests_of(line) if len(n.levels) == depth)
+            Writer(nest, turned[header][1], zeros.awaited(header)).write()
+    zeros.make_up()
+    return bool(turned)
+
+
+def turnable(ir: IR, loops: Iterable[Any]) -> list[tuple[Nest, list[Addition]]]:
+    """For each line that may be turned round the largest nest around it that may, and what it
+    adds."""
+    found = []
+    for line in lines_of(ir, loops):
+        for nest in nests_of(line):
+            additions = scattered(nest)
+            if additions:
+                found.append((nest, additions))
+                break
+    return found
 
 
 # -- what may be turned round ----------------------------------------------------------------------
-def scattered(line: Line) -> list[Addition]:
+def scattered(nest: Nest) -> list[Addition]:
     """The additions that may be collected, none if there are none or it is not worth it."""
-    if any(op.is_call(prims.poke) for op in line.ops):
+    if any(op.is_call(prims.poke) for op in nest.line.ops):
         return []
-    found = _of_use(_affine(line, _alone(line)))
+    found = _of_use(_affine(nest, _alone(nest)))
     moved = {a.store for a in found}
-    stores = [op for op in line.ops if op.is_call(prims.store) and op not in moved]
-    reads = [op for op in line.slice_of(a.value for a in found) if op.is_call(prims.load)]
-    return [] if any(line.written_before(r, w) for r in reads for w in stores) else found
+    stores = [op for op in nest.line.ops if op.is_call(prims.store) and op not in moved]
+    reads = [op for op in nest.slice_of(a.value for a in found) if op.is_call(prims.load)]
+    return [] if any(nest.written_before(r, w) for r in reads for w in stores) else found
 
 
-def _alone(line: Line) -> list[Addition]:
+def _alone(nest: Nest) -> list[Addition]:
     """The additions to arrays that the loop touches in no other way."""
-    found, roots = _additions(line), line.roots
+    line, roots = nest.line, nest.roots
+    found = _additions(line)
     own = {op for a in found for op in (a.load, a.store)}
     by_root: dict[Any, set[Value]] = {}
     for a in found:
@@ -86,7 +106,7 @@ def _alone(line: Line) -> list[Addition]:
     for op in line.ops:
         if op.is_call(prims.load, prims.store) and op not in own:
             spoilt |= roots[op.args[1]]
-    return [a for a in found if line.fixed(a.array) and not roots[a.array] & spoilt]
+    return [a for a in found if nest.fixed(a.array) and not roots[a.array] & spoilt]
 
 
 def _additions(line: Line) -> list[Addition]:
@@ -109,148 +129,50 @@ def _additions(line: Line) -> list[Addition]:
     return found
 
 
-def _affine(line: Line, additions: Iterable[Addition]) -> list[Addition]:
-    """Those whose subscripts are fixed but for one, which is the counter plus or minus something;
-    arrays with others are left alone altogether."""
-    found, odd, var = [], set(), line.c.var
+def _affine(nest: Nest, additions: Iterable[Addition]) -> list[Addition]:
+    """Those in whose subscripts each counter stands once and by itself, plus or minus something, so
+    that each iteration has an element of its own; arrays with others are left alone altogether."""
+    found, odd = [], set()
     for a in additions:
-        forms = [line.linear(x) for x in a.load.args[2:]]
-        known = [x for x in forms if x is not None]
-        moving = [k for k, x in enumerate(known) if var in x.terms]
-        if len(known) < len(forms) or len(moving) != 1 or abs(known[moving[0]].terms[var]) != 1:
+        shift: dict[int, int] = {}
+        group: list[Any] = [a.array]
+        for x in a.load.args[2:]:
+            form = nest.linear(x)
+            levels = [] if form is None else nest.moving(form)
+            if form is None or len(levels) > 1 or any(k in shift for k in levels):
+                odd.add(a.array)
+                break
+            for k in levels:
+                sign = form.terms[nest.levels[k].var]
+                if abs(sign) != 1:
+                    odd.add(a.array)
+                shift[k] = sign * form.constant
+                form = form + -form.constant
+            group.append(form.key())
+        if len(shift) < len(nest.levels):
             odd.add(a.array)
-            continue
-        x = known[moving[0]]
-        a.shift = x.terms[var] * x.constant
-        known[moving[0]] = x + -x.constant
-        a.group = (a.array, *(y.key() for y in known))
+        a.group, a.shift = tuple(group), tuple(shift[k] for k in sorted(shift))
         found.append(a)
-    return [a for a in found if a.array not in odd and not line.carries_into([a.value])]
+    return [a for a in found if a.array not in odd and nest.again_at_will([a.value])]
 
 
 def _of_use(additions: list[Addition]) -> list[Addition]:
     """All, if several neighbours add to one of the arrays, and if it is not too much."""
-    shifts: dict[Any, set[int]] = {}
+    shifts: dict[Any, set[tuple[int, ...]]] = {}
     for a in additions:
         shifts.setdefault(a.group, set()).add(a.shift)
-    wide = {g[0] for g, k in shifts.items() if max(k) - min(k) > SPAN}
+    wide = {g[0] for g, found in shifts.items() if any(max(k) - min(k) > SPAN for k in zip(*found))}
     of_use = any(len(k) > 1 and g[0] not in wide for g, k in shifts.items())
     kept = [a for a in additions if a.array not in wide]
-    return kept if of_use and len(kept) <= PARTS else []
+    return kept if of_use and parts([a.shift for a in kept]) <= PARTS else []
 
 
-# -- turning it round ------------------------------------------------------------------------------
-class Writer:
-    """Writes the interior and the ring of one scatter in front of it."""
-
-    def __init__(self, line: Line, additions: list[Addition]) -> None:
-        self.ir, self.line, self.additions = line.ir, line, additions
-        self.type = line.c.var.type
-        self.groups: dict[Any, list[Addition]] = {}
-        for a in additions:
-            self.groups.setdefault(a.group, []).append(a)
-        for parts in self.groups.values():
-            middle = (min(a.shift for a in parts) + max(a.shift for a in parts)) // 2
-            for a in parts:
-                a.shift -= middle
-        self.shifts = sorted({a.shift for a in additions})
-        self.made: dict[Coefficient, Operand] = {}
-
-    def write(self) -> None:
-        loop, loc = self.line.c.loop, self.additions[0].store.loc
-        ahead = preheader(self.ir, loop) or add_preheader(self.ir, loop)
-        onward = ahead.term
-        b = self.b = Builder(self.ir, ahead, loc)
-        self.before = Builder(self.ir, ahead, loc)
-        low, high = self.shifts[0], self.shifts[-1]
-        self.start, self.end = self.line.bounds(b)
-        begin, end = self.plus(self.start, high), self.plus(self.end, low)
-        end = self.select(b.call(operator.lt, begin, end, type=_bool()), end, begin)
-        right = self.minus(self.plus(self.end, high), end)
-        self.first, self.second = self.plus(self.start, low), self.plus(end, low - high)
-        count = self.plus(right, high - low)
-        count_up(b, begin, end, self.inside)
-        if high > low:
-            count_up(b, Const(0), count, self.ring)
-        b.block.term = onward
-        gone = {op for a in self.additions for op in (a.load, a.add, a.store)}
-        self.line.ops[:] = [op for op in self.line.ops if op not in gone]
-
-    def inside(self, j: Value) -> None:
-        """An element with all its contributions."""
-        env = {k: self.environment(j, k) for k in self.shifts}
-        for parts in self.groups.values():
-            self.collect(parts, env)
-
-    def ring(self, r: Value) -> None:
-        """An element at one of the ends, with those of its contributions that there are."""
-        b, span = self.b, self.shifts[-1] - self.shifts[0]
-        left = b.call(operator.lt, r, span, type=_bool())
-        base = self.select(left, self.first, self.second)
-        j = b.call(operator.add, base, r, type=self.type)
-        for k in self.shifts:
-            env = self.environment(j, k)
-            c = env[self.line.c.var]
-            some, further, after = self.ir.block(), self.ir.block(), self.ir.block()
-            b.branch(b.call(operator.le, self.start, c, type=_bool()), further, after)
-            b.at(further)
-            b.branch(b.call(operator.lt, c, self.end, type=_bool()), some, after)
-            b.at(some)
-            for parts in self.groups.values():
-                here = [a for a in parts if a.shift == k]
-                if here:
-                    self.collect(here, {k: env})
-            b.jump(after)
-            b.at(after)
-
-    def environment(self, j: Value, shift: int) -> dict[Operand, Operand]:
-        """What stands for the counter in the iteration that adds to ``j`` with this shift."""
-        return self.line.iteration(self.plus(j, -shift), self.b)
-
-    def collect(self, parts: list[Addition], env: dict[int, dict[Operand, Operand]]) -> None:
-        """Add what the iterations have for one element."""
-        t = parts[0].add.result.type
-        found = [
-            (scale, (a.shift, x))
-            for a in parts
-            for scale, x in terms(a.value, self.line.definition, self.line.fixed, t)
-        ]
-        total: Operand | None = None
-        for key, things in collected(found).items():
-            share: Operand | None = None
-            for shift, part in things:
-                share = self.sum(share, self.line.again(part, env[shift], self.b), t)
-            assert share is not None
-            c = self.coefficient(key, t)
-            if c != Const(1.0):
-                share = self.b.call(operator.mul, share, c, type=t)
-            total = self.sum(total, share, t)
-        first = parts[0]
-        x, *idx = (self.line.again(v, env[first.shift], self.b) for v in first.load.args[1:])
-        old = self.b.call(prims.load, x, *idx, type=first.load.result.type)
-        self.b.call(prims.store, x, self.sum(old, total, t), *idx)
-
-    def sum(self, x: Operand | None, y: Operand | None, type: Any) -> Operand:
-        assert y is not None
-        return y if x is None else self.b.call(operator.add, x, y, type=type)
-
-    def coefficient(self, key: Coefficient, type: Any) -> Operand:
-        """A coefficient, made before the loops."""
-        if key not in self.made:
-            self.made[key] = coefficient(key, self.before, type)
-        return self.made[key]
-
-    def plus(self, x: Operand, k: int) -> Operand:
-        return plus(self.b, x, k, self.type)
-
-    def minus(self, x: Operand, y: Operand) -> Operand:
-        return self.b.call(operator.sub, x, y, type=self.type)
-
-    def select(self, c: Operand, x: Operand, y: Operand) -> Operand:
-        return self.b.call(prims.select, c, x, y, type=self.type)
-
-
-def _bool() -> Any:
-    from numba import types
-
-    return types.boolean
+def parts(shifts: list[tuple[int, ...]], level: int = 0) -> int:
+    """How many contributions are written, with those of the ring."""
+    if not shifts or level == len(shifts[0]):
+        return len(shifts)
+    here = {s[level] for s in shifts}
+    count = parts(shifts, level + 1)
+    if len(here) > 1:
+        count += sum(parts([s for s in shifts if s[level] == k], level + 1) for k in here)
+    return count

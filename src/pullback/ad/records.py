@@ -169,8 +169,9 @@ def _below(loop: Loop) -> list[Loop]:
 
 def trip_count(b: Builder, start: Operand, stop: Operand, step: int) -> Operand:
     """max(0, ceil((stop - start) / step)) without a branch."""
-    n = b.call(operator.sub, stop, start, type=_intp())
-    if step != 1:
+    ends = (stop, start) if step != -1 else (start, stop)
+    n = b.call(operator.sub, *ends, type=_intp())
+    if abs(step) != 1:
         up = b.call(operator.add, n, step - 1 if step > 0 else step + 1, type=_intp())
         n = b.call(operator.floordiv, up, step, type=_intp())
     return b.call(prims.select, b.call(operator.gt, n, 0), n, 0, type=_intp())

@@ -23,6 +23,7 @@ from . import adjoint, kinds
 from .kinds import is_scalar
 from .plan import Plan, Source
 from .records import Records, column_starts, place, trip_count
+from .roots import Roots, label
 
 LATCH = 0
 
@@ -31,7 +32,8 @@ class Reverse:
     """The reverse half of ``ir``, written into ``out`` (the same function in combined mode).
 
     ``given`` maps what a split reverse half is handed over (array arguments and their shadows);
-    ``seeded`` are the results, whose cotangents come from outside."""
+    ``seeded`` are the results, whose cotangents come from outside. ``roots`` are those of a forward
+    half whose arrays have the same roots in the reverse half: its arguments do not overlap."""
 
     def __init__(
         self,
@@ -42,10 +44,12 @@ class Reverse:
         tape: Value,
         given: dict[Value, Value] | None = None,
         seeded: Iterable[Operand] = (),
+        roots: Roots | None = None,
     ) -> None:
         self.ir, self.out, self.plan, self.records, self.tape = ir, out, plan, records, tape
         self.primal, self.s = plan.primal, plan.structure
         self.given = given or {}
+        self.roots = roots
         self.blocks: dict[int, Block] = {}
         self.dispatch: dict[int, Block] = {}
         self.count: dict[int, Slot] = {}
@@ -344,11 +348,19 @@ class Reverse:
             for k, v in enumerate(layout.values):
                 start = self.b.get(self._column(loop, k))
                 at = place(self.b, trip, v)
-                self.peeked[v] = self.b.call(prims.peek, start, at, v.type, type=v.type)
+                self.peeked[v] = self._read(start, at, v)
             return
         address = self.b.call(prims.unrecord, self.tape, layout.nbytes, type=types.intp)
         for v, at in zip(layout.values, layout.offsets):
-            self.peeked[v] = self.b.call(prims.peek, address, at, v.type, type=v.type)
+            self.peeked[v] = self._read(address, at, v)
+
+    def _read(self, address: Operand, at: Operand | int, v: Value) -> Value:
+        """What the forward half wrote down; of an array also which allocations it may be."""
+        labels: tuple[Const, ...] = ()
+        if self.roots is not None and self.roots[v]:
+            positions = {x: self.out.args.index(y) for x, y in self.given.items()}
+            labels = (Const(tuple(sorted(label(r, positions) for r in self.roots[v]))),)
+        return self.b.call(prims.peek, address, at, v.type, *labels, type=v.type)
 
     def _columns_back(self, loop: Loop, layout: Any) -> None:
         b = self.b

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import defaultdict
+from collections.abc import Mapping
 
 from ..ir.core import CALL, IR, SLOTGET, SLOTSET, Op, Slot, Value
 from ..runtime import prims
@@ -35,6 +36,22 @@ MAKERS = (
 Root = Value  # a root is named by the value that first holds it
 
 
+LABELS = 4  # the position of the labels in ``op.args`` of a peek
+
+
+def label(root: Root, given: Mapping[Root, int]) -> int:
+    """The name of a root of one half of a function in the other: the position of the parameter
+    that it is there (``given`` has those), or a number below zero of its own."""
+    return given.get(root, -1 - root.id)
+
+
+def drop_labels(ir: IR) -> None:
+    """Forget what arrays on the tape may be: nothing that runs wants to know."""
+    for op in ir.ops():
+        if op.is_call(prims.peek):
+            op.args = op.args[:LABELS]
+
+
 def is_view(op: Op) -> bool:
     """Whether the result is the memory of an operand; a cast of an array only changes what is known
     of its layout."""
@@ -52,6 +69,7 @@ class Roots:
 
     def __init__(self, ir: IR, *, half: bool = False) -> None:
         self.of: dict[Value, frozenset[Root]] = {}
+        self.entry, self.labels = ir.args, dict[int, Root]()
         self.slots: dict[Slot, frozenset[Root]] = {}
         self.args: list[Root] = [a for a in ir.args if is_array(a.type)]
         flows: dict[Value, list[Value | Slot]] = defaultdict(list)  # value -> where it comes from
@@ -80,6 +98,8 @@ class Roots:
                     flows[op.result].append(CELLS)
                     if half:
                         self.of[op.result] = frozenset([op.result])
+                    elif len(op.args) > LABELS:
+                        self.of[op.result] = self._labelled(op)
                 elif op.kind == SLOTGET:
                     flows[op.result].append(op.attr)
                 elif is_view(op):
@@ -95,6 +115,14 @@ class Roots:
                         flows[p].append(a)
         self._solve(flows, into)
         self.whole = self._whole(ir, flows)
+
+    def _labelled(self, peek: Op) -> frozenset[Root]:
+        """What the labels of an array from the tape stand for: see `label`."""
+        labels = peek.args[LABELS].value  # type: ignore[union-attr]
+        return frozenset(
+            self.entry[k] if k >= 0 else self.labels.setdefault(k, Value(k, None, peek.result.type))
+            for k in labels
+        )
 
     def _solve(self, flows: dict[Value, list[Value | Slot]], into: dict[Slot, list[Value]]) -> None:
         changed = True

@@ -3,8 +3,11 @@ which a value is wanted are known when its turn comes."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import defaultdict
+
+import numpy as np
 
 from ..ir.core import CALL, IR, Const, Op, Operand, Value
 from ..passes import effects
@@ -210,6 +213,11 @@ class Chooser:
 
 
 EXPENSIVE_MODULES = ("math", "cmath", "numpy")
+QUICK = (
+    *(math.sqrt, math.fabs, math.floor, math.ceil, math.trunc),
+    *(np.sqrt, np.absolute, np.floor, np.ceil),
+)
+"""One instruction each: no dearer than a trip to the tape and back, which leaves the cache."""
 
 
 def repeatable(op: Op) -> bool:
@@ -223,7 +231,7 @@ def cheap(op: Op) -> bool:
     f = op.callee
     if f in (operator.pow, operator.truediv, operator.mod, operator.floordiv):
         return f is not operator.pow or isinstance(op.args[2], Const)
-    if registry.scalar(f) is None:
+    if registry.scalar(f) is None or f in QUICK:
         return True
     return getattr(f, "__module__", None) not in EXPENSIVE_MODULES and not isinstance(f, _ufunc())
 

@@ -20,8 +20,9 @@ def normalise(ir: IR) -> None:
     for loop in loop_forest(ir):
         latch = ir.blocks[loop.latches[0]]
         if not isinstance(latch.term, Jump):
-            (back,) = [e for e in latch.edges if e.target == loop.header]
-            split_edge(ir, latch, back)
+            for back in [e for e in latch.edges if e.target == loop.header]:
+                split_edge(ir, latch, back)
+    loop_canonical(ir)  # a latch that branched to the header both ways has become two
     landed: set[int] = set()
     for loop in loop_forest(ir):
         for block, edge in loop.exits:

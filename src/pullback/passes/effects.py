@@ -153,7 +153,7 @@ _TOTAL = {
     *_named(prims, "wrap dim unit likely transpose real_view imag_view real imag plus select"),
     *_named(prims, "slice_start slice_count"),
 }
-"""Never raises on numbers, whatever they are."""
+"""Never raises on numbers, whatever they are, if it is pure."""
 
 
 def _numbers(operands: Iterable[Operand]) -> bool:

@@ -71,24 +71,38 @@ def _only_source(
 ) -> Source | None:
     """Where the length comes from, if it is the same for all arrays that may be asked."""
     assert isinstance(asked.args[2], Const)
-    start = (asked.args[1], asked.args[2].value)
+    start: Source = (asked.args[1], asked.args[2].value)
     sources: list[Source] = []
     seen, work = {start}, [start]
     while work:
-        x, axis = work.pop()
-        if x in feeds:
-            below = [(y, axis) for y in feeds[x]]
-        else:
-            through = dim_below(defs.get(x), axis)
-            known = known_dim(x, axis, defs)
-            below = [through] if known is None and through is not None else []
-            if not below:
-                source = _canonical((x, axis) if known is None else (known, None), defs)
-                if source not in sources:
-                    sources.append(source)
+        source = work.pop()
+        below = _below(source, feeds, defs)
+        if not below and source not in sources:
+            sources.append(source)
         work += [pair for pair in below if pair not in seen]
         seen.update(below)
     return sources[0] if len(sources) == 1 else None
+
+
+def _below(
+    source: Source, feeds: Mapping[Operand, list[Operand]], defs: Mapping[Operand, Op]
+) -> list[Source]:
+    """The lengths of which this is one, or the one that it is; none if that is all that is
+    known."""
+    x, axis = source
+    if axis is None:
+        op = defs.get(x)
+        if op is not None and op.is_call(prims.select):
+            return [(op.args[2], None), (op.args[3], None)]
+        found = _canonical(source, defs)
+        return [] if found == source else [found]
+    if x in feeds:
+        return [(y, axis) for y in feeds[x]]
+    known = known_dim(x, axis, defs)
+    if known is not None:
+        return [(known, None)]
+    through = dim_below(defs.get(x), axis)
+    return [] if through is None else [through]
 
 
 def _canonical(source: Source, defs: Mapping[Operand, Op]) -> Source:

@@ -40,7 +40,7 @@ if hasattr(math, "fma"):
 register(
     (operator.truediv, np.divide, prims.pydiv),
     lambda y, a, b: np.divide(1.0, b),
-    lambda y, a, b: -np.divide(y, b),
+    lambda y, a, b: -y * np.divide(1.0, b),  # one division for both
     singular=True,
 )
 

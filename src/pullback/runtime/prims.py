@@ -359,8 +359,9 @@ def poke(address: int, offset: int, v: Any) -> None:
     tape_at(address).cells[address + offset] = v
 
 
-def peek(address: int, offset: int, type: Any) -> Any:
-    """Read the scalar or array of ``type`` (a Numba type) at address + offset."""
+def peek(address: int, offset: int, type: Any, labels: tuple[int, ...] = ()) -> Any:
+    """Read the scalar or array of ``type`` (a Numba type) at address + offset. ``labels`` say of an
+    array which allocation it may be, for passes; they are gone before machine code is made."""
     return tape_at(address).cells[address + offset]
 
 
