@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import signal
 import sys
 import unittest
 from fnmatch import fnmatch
@@ -114,6 +115,7 @@ def chosen(suite: Any, skip: list[str]) -> unittest.TestSuite:
 
 
 def main(name: str, skip: list[str]) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
     Replacer.name = name
     for loaded in [m for m in sys.modules if m == name or m.startswith(name + ".")]:
         del sys.modules[loaded]
