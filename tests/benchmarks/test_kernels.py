@@ -53,11 +53,12 @@ def test_all_kernels_are_tested() -> None:
 
 @pytest.mark.parametrize("f", SMALL, ids=lambda f: f.__name__)
 def test_gradient(f: Any) -> None:
-    (x, *rest), tape = SMALL[f]
+    (x, *others), tape = SMALL[f]
+    rest = tuple(others)
     value, g = pb.value_and_grad(f)(x, *rest)
     assert value == pytest.approx(f(x, *rest), rel=1e-12)
     d = random(*x.shape)
     d *= 0.05 / np.abs(d / x).max()  # nothing changes its sign
-    assert (g * d).sum() == pytest.approx(slope(f, x, d, tuple(rest)), rel=1e-8)
+    assert (g * d).sum() == pytest.approx(slope(f, x, d, rest), rel=1e-8)
     if tape is not None:
         assert pb.explain(lambda x: f(x, *rest), x).tape_bytes == tape
