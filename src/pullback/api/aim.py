@@ -8,9 +8,8 @@ from numba import types
 
 from ..errors import NonScalarOutput
 from ..typing_ import ATuple, AVal
-from .arguments import Argnums, Selection, check_differentiable, select, subtree
+from .arguments import Argnums, Call, Selection, check_differentiable, select, subtree
 from .flats import Prepared
-from .operator import Call
 from .tree import Tree, build, carries, is_array, kind_of, nothing, paths
 
 

@@ -14,7 +14,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -311,3 +311,13 @@ def check_differentiable(argument: Argument, tree: Tree, value: Any, loc: Any) -
 def names_of(target: Target, trees: Sequence[Tree]) -> list[str]:
     """What the leaves of all parameters are called."""
     return [spell(name, path) for name, tree in zip(target.names, trees) for path, _ in paths(tree)]
+
+
+class Call(NamedTuple):
+    """A call whose arguments are bound. ``given``: which parameters the caller gave;
+    ``positional``: how many arguments were given by position."""
+
+    target: Target
+    values: tuple[Any, ...]
+    given: tuple[bool, ...]
+    positional: int

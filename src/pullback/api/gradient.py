@@ -10,11 +10,11 @@ from ..ad import compile as kernels
 from ..ad.assume import Unlikely
 from ..ad.compile import Options
 from .aim import Aim, scalar_output
-from .arguments import Argnums, Target
+from .arguments import Argnums, Call, Target
 from .flats import Prepared
 from .inner import entered, register
 from .invoke import Results, runner
-from .operator import Call, Operator, Plan, decorator
+from .operator import Operator, Plan, decorator
 from .quick import quick
 from .wrapper import Wrapper
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from ..ad.compile import Options
 from .aim import Aim, scalar_output
-from .arguments import Argnums
+from .arguments import Argnums, Call
 from .flats import Prepared
 from .inner import refuse
 from .match import match
 from .nested import GradientOf, JacobianOf, Node, refuse_complex
-from .operator import Call, Operator, Plan, decorator
+from .operator import Operator, Plan, decorator
 
 
 def hessian(

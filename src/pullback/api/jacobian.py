@@ -10,12 +10,12 @@ import numpy as np
 from ..ad.compile import Options
 from ..errors import NotDifferentiable, UnknownOption
 from .aim import Aim
-from .arguments import Argnums
+from .arguments import Argnums, Call
 from .flats import Prepared
 from .inner import refuse
 from .jvp import Pushforward
 from .nested import JacobianOf, Node, differentiable, jacobian_tree, refuse_complex
-from .operator import Call, Operator, Plan, decorator
+from .operator import Operator, Plan, decorator
 from .tree import build, converter, is_array, zero_of
 from .tree import leaves as leaves_of
 from .vjp import SplitPlan

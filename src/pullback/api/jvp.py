@@ -8,12 +8,13 @@ from typing import Any
 from ..ad import compile as kernels
 from ..errors import CotangentMismatch
 from .aim import Aim
+from .arguments import Call
 from .flats import Prepared
 from .inner import refuse
 from .invoke import Results, runner
 from .match import match
 from .nested import Node
-from .operator import Call, Operator, Plan, shared_plans
+from .operator import Operator, Plan, shared_plans
 from .tree import build, is_array, nothing, zero_of, zeros_like
 
 

@@ -10,14 +10,14 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..ad.compile import Options
 from ..errors import TypingError, UnknownOption
 from ..runtime.collector import paused
 from . import flats, options
-from .arguments import Opaque, Target, target_of
+from .arguments import Call, Opaque, Target, target_of
 from .flats import Prepared, call_key
 from .status import compiling
 
@@ -35,16 +35,6 @@ MISSED = object()
 def missed(args: tuple[Any, ...]) -> Any:
     """The quick call before there is one."""
     return MISSED
-
-
-class Call(NamedTuple):
-    """A call whose arguments are bound. ``given``: which parameters the caller gave;
-    ``positional``: how many arguments were given by position."""
-
-    target: Target
-    values: tuple[Any, ...]
-    given: tuple[bool, ...]
-    positional: int
 
 
 class Plan:

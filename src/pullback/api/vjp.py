@@ -18,12 +18,13 @@ import numpy as np
 from ..ad import compile as kernels
 from ..ad.assume import Unlikely
 from .aim import Aim
+from .arguments import Call
 from .flats import Prepared
 from .inner import refuse
 from .invoke import Arena, Results, twin
 from .match import match, shown
 from .nested import Node
-from .operator import Call, NodePlan, Operator, Plan, shared_plans
+from .operator import NodePlan, Operator, Plan, shared_plans
 from .tree import Tree, converter, is_array, leaves, zeros_like
 from .wrapper import part_of
 
