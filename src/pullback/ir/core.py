@@ -45,11 +45,12 @@ class Value:
 class Const:
     """A constant operand: any Python object, compared by type and content where that is safe."""
 
-    __slots__ = ("value", "_key")
+    __slots__ = ("value", "_key", "_hash")
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self._key: tuple[Any, ...] | None = None
+        self._hash: int | None = None
 
     def key(self) -> tuple[Any, ...]:
         """A hashable key under which two constants are interchangeable (1, 1.0 and True differ,
@@ -59,10 +60,12 @@ class Const:
         return self._key
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self.key() == other.key()
+        return self is other or (isinstance(other, Const) and self.key() == other.key())
 
     def __hash__(self) -> int:
-        return hash(self.key())
+        if self._hash is None:
+            self._hash = hash(self.key())
+        return self._hash
 
     def __repr__(self) -> str:
         return f"Const({self.value!r})"
@@ -179,8 +182,10 @@ class Op:
     @property
     def callee(self) -> Any:
         """The Python object that is called, if it is a constant, else None."""
-        if self.kind == CALL and isinstance(self.args[0], Const):
-            return self.args[0].value
+        if self.kind == CALL:
+            fn = self.args[0]
+            if type(fn) is Const:
+                return fn.value
         return None
 
     @property
@@ -206,7 +211,7 @@ class Op:
         if not callees:
             return True
         fn = self.args[0]
-        if isinstance(fn, Const):
+        if type(fn) is Const:
             value = fn.value
             for c in callees:
                 if c is value:
@@ -416,7 +421,7 @@ class Block:
 
     @property
     def successors(self) -> tuple[int, ...]:
-        return tuple(e.target for e in self.term.edges)
+        return tuple([e.target for e in self.term.edges])
 
     def __repr__(self) -> str:
         return f"<block b{self.id}, {len(self.ops)} operations>"
@@ -478,6 +483,7 @@ class IR:
         self.blocks: dict[int, Block] = {}
         self._next_value = 0
         self._next_block = 0
+        self.tree: Any = None  # the last dominator tree, see `dominators`
 
     # -- making --------------------------------------------------------------------------------
     def value(self, name: str | None = None, type: Any = None) -> Value:

@@ -8,6 +8,7 @@ handler of its exceptions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from .core import IR
 
@@ -18,12 +19,11 @@ EXIT = -1  # the virtual block after every return and raise: the root of the pos
 
 def flow(ir: IR) -> dict[int, tuple[int, ...]]:
     """The successors of each block, each once, the handler included."""
-    return {
-        b.id: tuple(
-            dict.fromkeys(b.successors if b.handler is None else (*b.successors, b.handler))
-        )
-        for b in ir
-    }
+    graph: dict[int, tuple[int, ...]] = {}
+    for b in ir.blocks.values():
+        targets = b.successors if b.handler is None else (*b.successors, b.handler)
+        graph[b.id] = targets if len(targets) < 2 else tuple(dict.fromkeys(targets))
+    return graph
 
 
 def reverse(graph: Graph) -> dict[int, list[int]]:
@@ -55,12 +55,12 @@ def depth_first(graph: Graph, root: int) -> list[int]:
 
 def postorder(ir: IR) -> list[int]:
     """The reachable blocks, each after its successors (but along retreating edges)."""
-    return depth_first(flow(ir), ir.entry.id)
+    return reverse_postorder(ir)[::-1]
 
 
 def reverse_postorder(ir: IR) -> list[int]:
     """The reachable blocks, each before its successors (but along retreating edges)."""
-    return postorder(ir)[::-1]
+    return [*dominators(ir).order]
 
 
 class DomTree:
@@ -70,13 +70,22 @@ class DomTree:
     def __init__(self, graph: Graph, root: int) -> None:
         self.graph, self.root = graph, root
         self.order = depth_first(graph, root)[::-1]
-        self.idom = _immediate_dominators(graph, root, self.order)
-        self.children: dict[int, list[int]] = {n: [] for n in self.order}
-        for n in self.order:
-            parent = self.idom[n]
+
+    @cached_property
+    def idom(self) -> dict[int, int | None]:
+        return _immediate_dominators(self.graph, self.root, self.order)
+
+    @cached_property
+    def children(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {n: [] for n in self.order}
+        for n, parent in self.idom.items():
             if parent is not None:
-                self.children[parent].append(n)
-        self._span = _spans(self.children, root)
+                found[parent].append(n)
+        return found
+
+    @cached_property
+    def _span(self) -> dict[int, tuple[int, int]]:
+        return _spans(self.children, self.root)
 
     def dominates(self, a: int, b: int) -> bool:
         """Whether every path from the root to ``b`` passes ``a`` (each block dominates itself, and
@@ -134,8 +143,12 @@ class DomTree:
 
 
 def dominators(ir: IR) -> DomTree:
-    """The dominator tree of the blocks that the entry reaches."""
-    return DomTree(flow(ir), ir.entry.id)
+    """The dominator tree of the blocks that the entry reaches; the last one if the graph is still
+    the same."""
+    graph, root, tree = flow(ir), ir.entry.id, ir.tree
+    if tree is None or tree.root != root or tree.graph != graph:
+        tree = ir.tree = DomTree(graph, root)
+    return tree
 
 
 def executed_before(ir: IR) -> Callable[[int, int], bool]:
@@ -164,39 +177,40 @@ def postdominators(ir: IR) -> DomTree:
 
 def _immediate_dominators(graph: Graph, root: int, order: list[int]) -> dict[int, int | None]:
     number = {n: i for i, n in enumerate(order)}
-    preds = reverse({n: graph[n] for n in order})
-    idom: dict[int, int] = {root: root}
+    preds: list[list[int]] = [[] for _ in order]
+    for i, n in enumerate(order):
+        for t in graph[n]:
+            preds[number[t]].append(i)
+    idom = [0] + [-1] * (len(order) - 1)  # by number, -1 as long as it is not known
     changed = True
     while changed:
         changed = False
-        for n in order[1:]:
-            known = (p for p in preds[n] if p in idom)
-            new = next(known)
-            for p in known:
-                a, b = new, p
-                while a != b:
-                    while number[a] > number[b]:
-                        a = idom[a]
-                    while number[b] > number[a]:
-                        b = idom[b]
-                new = a
-            if idom.get(n) != new:
+        for n in range(1, len(order)):
+            new = -1
+            for p in preds[n]:
+                if idom[p] < 0:
+                    continue
+                while new >= 0 and p != new:
+                    if p > new:
+                        p = idom[p]
+                    else:
+                        new = idom[new]
+                new = p
+            if idom[n] != new:
                 idom[n] = new
                 changed = True
-    return {n: None if n == root else idom[n] for n in order}
+    return {n: order[idom[i]] if i else None for i, n in enumerate(order)}
 
 
 def _spans(children: Mapping[int, Sequence[int]], root: int) -> dict[int, tuple[int, int]]:
     """For each node of a tree the first and last preorder number below it."""
-    first: dict[int, int] = {}
-    span: dict[int, tuple[int, int]] = {}
-    stack = [(root, False)]
+    preorder, stack = [], [root]
     while stack:
-        n, done = stack.pop()
-        if done:
-            span[n] = (first[n], len(first) - 1)
-            continue
-        first[n] = len(first)
-        stack.append((n, True))
-        stack.extend((c, False) for c in children[n])
+        n = stack.pop()
+        preorder.append(n)
+        stack += children[n]
+    span: dict[int, tuple[int, int]] = {}
+    for first in range(len(preorder) - 1, -1, -1):  # children before parents
+        n = preorder[first]
+        span[n] = first, max([span[c][1] for c in children[n]], default=first)
     return span

@@ -43,18 +43,17 @@ def use_counts(ir: IR) -> dict[Value, int]:
     """How many operands name each value; those that none names are missing."""
     count: dict[Value, int] = {}
     for b in ir:
-        for x in _operands(b):
-            if isinstance(x, Value):
-                count[x] = count.get(x, 0) + 1
+        for group in _operands(b):
+            for x in group:
+                if type(x) is Value:
+                    count[x] = count.get(x, 0) + 1
     return count
 
 
-def _operands(block: Block) -> Iterator[Operand]:
-    for op in block.ops:
-        yield from op.args
-    yield from block.term.operands
-    for e in block.term.edges:
-        yield from e.args
+def _operands(block: Block) -> list[tuple[Operand, ...]]:
+    """The operands of all that is in the block, in groups."""
+    term = block.term
+    return [*(op.args for op in block.ops), term.operands, *(e.args for e in term.edges)]
 
 
 def implicit(term: Terminator, edge: Edge) -> int:
@@ -67,9 +66,11 @@ def bindings(ir: IR, block: Block) -> Iterator[tuple[Edge, Value, Operand | None
     """What the edges out of ``block`` bind: (edge, parameter, argument), the argument None for the
     item of an iteration."""
     for e in block.edges:
-        skip = implicit(block.term, e)
-        for p, x in zip(ir.blocks[e.target].params, (None,) * skip + e.args):
-            yield e, p, x
+        params = ir.blocks[e.target].params
+        if params:
+            skip = implicit(block.term, e)
+            for p, x in zip(params, (None,) * skip + e.args):
+                yield e, p, x
 
 
 def incoming(ir: IR) -> dict[int, list[tuple[Block, Edge]]]:

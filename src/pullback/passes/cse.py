@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Hashable
 
-from ..ir.core import IR, Op, Operand, Undef, Value
+from ..ir.core import CALL, IR, Op, Operand, Undef, Value
 from ..ir.dominators import dominators
 from ..ir.edit import handlers
 from .copy_prop import keep_name
@@ -66,17 +66,24 @@ def cse(ir: IR) -> bool:
 
 def _key(op: Op) -> Hashable | None:
     """Equal for calls with equal results; None for those that are not shared."""
-    if not deterministic(op) or any(isinstance(x, Undef) for x in op.args):
+    if not deterministic(op):
         return None
-    args = op.args
-    if op.callee in _COMMUTATIVE and all(is_number(t) for t in _types(args[1:])):
-        args = (args[0], *sorted(args[1:], key=_rank))
-    return op.kind, args, op.attr, op.result.type
+    for x in op.args:
+        if type(x) is Undef:
+            return None
+    if op.kind != CALL:
+        return op.kind, op.args, op.attr, id(op.result.type)
+    args = op.args[1:]
+    if op.callee in _COMMUTATIVE and len(args) == 2:
+        a, b = args
+        if _rank(a) > _rank(b) and _on_numbers(args):
+            args = b, a
+    return op.callee, args, id(op.result.type)
 
 
-def _types(operands: tuple[Operand, ...]) -> list[object]:
-    return [x.type for x in operands if isinstance(x, Value)]
+def _on_numbers(args: tuple[Operand, ...]) -> bool:
+    return all(is_number(x.type) for x in args if type(x) is Value)
 
 
 def _rank(x: Operand) -> int:
-    return x.id if isinstance(x, Value) else -1
+    return x.id if type(x) is Value else -1

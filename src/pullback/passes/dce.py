@@ -18,7 +18,7 @@ def dce(ir: IR) -> bool:
     """Remove operations and block parameters that do not influence anything."""
     may_go = _may_go(ir)
     live = _live(ir, may_go)
-    changed = _sweep_params(ir, live)
+    changed = _sweep_params(ir, {p for b in ir for p in b.params if p not in live})
     for b in ir:
         kept = [op for op in b.ops if op.result in live or op.result not in may_go]
         changed |= len(kept) != len(b.ops)
@@ -28,21 +28,43 @@ def dce(ir: IR) -> bool:
 
 def dead_params(ir: IR) -> bool:
     """Remove block parameters that no operation or terminator reads, and the edges' arguments."""
-    return _sweep_params(ir, _live(ir, set()))
+    dead = _unread(ir)
+    return bool(dead) and _sweep_params(ir, dead)
+
+
+def _unread(ir: IR) -> set[Value]:
+    """The block parameters that at most hand each other on."""
+    unread = {p for b in ir for p in b.params}
+    for b in ir if unread else ():
+        for op in b.ops:
+            unread.difference_update([x for x in op.args if type(x) is Value])
+        unread.difference_update([x for x in b.term.operands if type(x) is Value])
+    if not unread:
+        return unread
+    feeds: dict[Operand, list[Operand]] = {}
+    for b in ir:
+        for _, p, x in bindings(ir, b):
+            if x in unread:
+                feeds.setdefault(p, []).append(x)
+    work = [x for p, xs in feeds.items() if p not in unread for x in xs]
+    while work:
+        x = work.pop()
+        if x in unread:
+            unread.discard(x)
+            work += feeds.get(x, ())
+    return unread
 
 
 def _may_go(ir: IR) -> set[Value]:
     """The results of the operations that do nothing that is seen if they are not used."""
-    lengths = {op.result for op in ir.ops() if op.is_call(prims.dim)}
-    return {
-        op.result
-        for op in ir.ops()
-        if removable(op)
-        and (
-            not op.is_call(prims.empty, prims.zeros)
-            or all(_length(n) or n in lengths for n in op.args[3:])
-        )
-    }
+    found = {op.result: op for op in ir.ops() if removable(op)}
+    arrays = [op for op in found.values() if op.is_call(prims.empty, prims.zeros)]
+    if arrays:
+        lengths = {op.result for op in ir.ops() if op.is_call(prims.dim)}
+        for op in arrays:
+            if not all(_length(n) or n in lengths for n in op.args[3:]):
+                del found[op.result]
+    return set(found)
 
 
 def _length(n: Operand) -> bool:
@@ -66,22 +88,22 @@ def _live(ir: IR, may_go: set[Value]) -> set[Value]:
                 work.extend(op.args)
     while work:
         x = work.pop()
-        if isinstance(x, Value) and x not in live:
+        if type(x) is Value and x not in live:
             live.add(x)
             _, op = defined[x]
-            work.extend(feeds.get(x, ()) if op is None else op.args)
+            work += feeds.get(x, ()) if op is None else op.args
     return live
 
 
-def _sweep_params(ir: IR, live: set[Value]) -> bool:
+def _sweep_params(ir: IR, dead: set[Value]) -> bool:
     fixed = {ir.entry.id} | handlers(ir)
-    dead: dict[int, list[int]] = {}
-    for b in ir:
+    found: dict[int, list[int]] = {}
+    for b in ir if dead else ():
         if b.id not in fixed:
-            positions = [i for i, p in enumerate(b.params) if p not in live]
+            positions = [i for i, p in enumerate(b.params) if p in dead]
             if positions:
-                dead[b.id] = positions
-    return drop_params(ir, dead)
+                found[b.id] = positions
+    return bool(found) and drop_params(ir, found)
 
 
 def drop_params(ir: IR, positions: dict[int, list[int]]) -> bool:

@@ -101,13 +101,14 @@ _SCALAR_FUNCTIONS = {
 def effects(op: Op) -> Effect:
     """What ``op`` may do. Allocation of an array counts as not raising; whoever wants to remove one
     sees to it that its dimensions are not negative."""
-    if op.kind == SLOTGET and getattr(op.attr, "type", None) is None:
-        return READ | RAISE  # a variable, which may be unbound
     if op.kind != CALL:
+        if op.kind == SLOTGET and getattr(op.attr, "type", None) is None:
+            return READ | RAISE  # a variable, which may be unbound
         return _STRUCTURAL[op.kind]
-    callee = op.callee
-    if callee is None or op.kwnames:
+    fn = op.args[0]
+    if type(fn) is not Const or op.attr:
         return ANY
+    callee = fn.value
     try:
         known = _PRIMS.get(callee)
     except TypeError:  # the callee is not hashable
@@ -130,21 +131,21 @@ def pure(op: Op) -> bool:
 
 def removable(op: Op) -> bool:
     """Whether the operation does nothing that is seen if its result is not used."""
-    return not effects(op).value & _SEEN
+    return not effects(op)._value_ & _SEEN
 
 
 def deterministic(op: Op) -> bool:
     """Whether a second call with the same operands does and gives what the first did: of two, one
     can go. It may raise."""
-    return effects(op).value | _RAISE == _RAISE
+    return effects(op)._value_ | _RAISE == _RAISE
 
 
 def speculable(op: Op) -> bool:
     """Whether the operation may be run where the program would not have run it: it is pure, and
     does not raise even in CPython, where ``1.0 / 0.0`` and ``math.sin(inf)`` do."""
-    callee = op.callee
     if op.kind == FREECELL:
         return True
+    callee = op.callee
     return callee is not None and pure(op) and (callee in _TOTAL or is_a(callee, "ufunc"))
 
 
@@ -160,7 +161,7 @@ def _numbers(operands: Iterable[Operand]) -> bool:
     """Whether all operands are numbers, and one at least is typed (constants alone may raise)."""
     typed = False
     for x in operands:
-        if isinstance(x, Value):
+        if type(x) is Value:
             if not is_number(x.type):
                 return False
             typed = True
@@ -170,11 +171,11 @@ def _numbers(operands: Iterable[Operand]) -> bool:
 
 
 def _constant_number(x: Any) -> bool:
-    return isinstance(x, bool | int | float | complex) or _numpy_scalar(x)
+    return type(x) in (float, int, bool, complex) or _numpy_scalar(x)
 
 
 def _numpy_scalar(x: Any) -> bool:
-    return any(c.__name__ in ("number", "bool", "bool_") for c in type(x).__mro__)
+    return is_a(x, "number", "bool", "bool_", "int", "float", "complex")
 
 
 def _is_scalar_function(f: Any) -> bool:

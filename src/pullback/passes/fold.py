@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,14 @@ def fold(ir: IR) -> bool:
         for op in block.ops:
             if found:
                 op.replace(found)
-            changed |= _reassociate(op, defs) | _look_through(op, defs) | _trimmed(op, defs)
-            new = _simplified(op, defs)
+            callee = op.callee
+            if callee is None or op.attr or type(callee).__hash__ is None:
+                new = None
+            else:
+                rewrite = _REWRITES.get(callee)
+                if rewrite is not None:
+                    changed |= rewrite(op, defs)
+                new = _simplified(op, callee, defs)
             if new is None:
                 defs[op.result] = op
                 kept.append(op)
@@ -46,14 +52,13 @@ def fold(ir: IR) -> bool:
     return bool(found) | _swap_negated(ir, defs) | changed
 
 
-def _simplified(op: Op, defs: Defs) -> Operand | None:
+def _simplified(op: Op, callee: Any, defs: Defs) -> Operand | None:
     """What ``op`` is equal to, or None."""
-    callee = op.callee
-    if callee is None or op.kwnames or not _hashable(callee):
-        return None
-    args = op.args[1:]
-    if all(isinstance(x, Const) for x in args) and callee is not prims.unit:
-        return _evaluated(op, [x.value for x in args])  # type: ignore[union-attr]
+    if callee in _ON_CONSTANTS:
+        args = op.args[1:]
+        constants = [x.value for x in args if type(x) is Const]
+        if len(constants) == len(args):
+            return _evaluated(op, constants)
     rule = _IDENTITIES.get(callee)
     return None if rule is None else rule(op, defs)
 
@@ -74,7 +79,7 @@ _ON_CONSTANTS = {
 def _evaluated(op: Op, values: list[Any]) -> Const | None:
     """The call's result, if it has one now and it is of the operation's type."""
     callee = op.callee
-    if callee not in _ON_CONSTANTS or not all(map(_immutable, values)):
+    if not all(map(_immutable, values)):
         return None
     if callee in _GROWING and not all(map(_small, values)):
         return None
@@ -84,10 +89,6 @@ def _evaluated(op: Op, values: list[Any]) -> Const | None:
     except Exception:
         return None  # it raises: at run time, where the program can see it
     return _as_result(op, result)
-
-
-def _hashable(x: Any) -> bool:
-    return isinstance(x, Hashable)
 
 
 def _immutable(x: Any) -> bool:
@@ -316,14 +317,15 @@ _IDENTITIES: dict[Any, Callable[[Op, Defs], Operand | None]] = {
 # -- rewriting -------------------------------------------------------------------------------------
 def offset(op: Op | None) -> tuple[Value, int] | None:
     """``x`` and ``c`` of an integer operation ``x + c``, c constant."""
-    if op is None or not op.is_call(operator.add, operator.sub) or not _integer(op.result):
+    if op is None or not op.is_call(operator.add, operator.sub):
         return None
     a, b = op.args[1:]
-    if op.is_call(operator.add) and isinstance(a, Const):
+    plus = op.callee is operator.add
+    if plus and type(a) is Const:
         a, b = b, a
-    if isinstance(a, Value) and isinstance(b, Const) and type(b.value) is int and _same(op, a):
-        return a, b.value if op.is_call(operator.add) else -b.value
-    return None
+    if type(b) is not Const or type(b.value) is not int or type(a) is not Value:
+        return None
+    return (a, b.value if plus else -b.value) if _integer(op.result) and _same(op, a) else None
 
 
 def _reassociate(op: Op, defs: Defs) -> bool:
@@ -341,8 +343,6 @@ def _reassociate(op: Op, defs: Defs) -> bool:
 
 def _trimmed(op: Op, defs: Defs) -> bool:
     """Count ``x[a:-b]`` as ``x[a + b:]``, which is as long: neighbours are then seen to agree."""
-    if not op.is_call(prims.slice_count):
-        return False
     start, stop, step, n = op.args[1:]
     if not (isinstance(start, Const) and isinstance(stop, Const) and _unit_step(step)):
         return False
@@ -356,13 +356,21 @@ def _trimmed(op: Op, defs: Defs) -> bool:
 def _look_through(op: Op, defs: Defs) -> bool:
     """Ask the array below a view or copy for a dimension."""
     changed = False
-    while op.is_call(prims.dim) and isinstance(op.args[2], Const):
+    while isinstance(op.args[2], Const):
         below = dim_below(defs.get(op.args[1]), op.args[2].value)
         if below is None:
             break
         op.args = (op.fn, below[0], Const(below[1]))
         changed = True
     return changed
+
+
+_REWRITES: dict[Any, Callable[[Op, Defs], bool]] = {
+    operator.add: _reassociate,
+    operator.sub: _reassociate,
+    prims.dim: _look_through,
+    prims.slice_count: _trimmed,
+}
 
 
 def _swap_negated(ir: IR, defs: Defs) -> bool:

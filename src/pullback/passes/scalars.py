@@ -25,21 +25,26 @@ def is_number(type_: Any) -> bool:
 
 def _scalar_name(type_: Any) -> str | None:
     """Remembered by identity: types are few, shared, and slow to hash."""
-    known = _known.get(id(type_))
-    if known is None:
+    key = id(type_)
+    if key not in _known:
         name = str(getattr(type_, "literal_type", type_)).replace("boolean", "bool")
-        known = _known[id(type_)] = (type_, name if is_a(type_, "Number", "Boolean") else None)
-    return known[1]
+        _known[key] = name if is_a(type_, "Number", "Boolean") else None
+        _kept.append(type_)
+    return _known[key]
 
 
-_known: dict[int, tuple[Any, str | None]] = {}  # holds the type, so that its id stays its own
+_known: dict[int, str | None] = {}
+_kept: list[Any] = []  # the types, so that their ids stay their own
 
 
 def type_name(x: Operand) -> str | None:
     """The name of the scalar type of an operand, as NumPy spells it ("float64"), or None."""
-    if isinstance(x, Const):
+    if type(x) is Value:
+        key = id(x.type)
+        return _known[key] if key in _known else _scalar_name(x.type)
+    if type(x) is Const:
         return _NAMES.get(type(x.value)) or _numpy_name(x.value)
-    return _scalar_name(x.type) if isinstance(x, Value) else None
+    return None
 
 
 _NAMES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
@@ -57,7 +62,7 @@ def _numpy_name(value: Any) -> str | None:
 def fits(param: Value, x: Operand) -> bool:
     """Whether ``x`` may stand wherever ``param`` does, as far as types go: passing it on an edge
     converts nothing."""
-    if param.type is None:
+    if param.type is None or (type(x) is Value and x.type is param.type):
         return True
     if isinstance(x, Const):
         return is_number(param.type) and type_name(x) == type_name(param)

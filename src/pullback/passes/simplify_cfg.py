@@ -79,15 +79,18 @@ def thread_jumps(ir: IR) -> bool:
                 onward = skips[e.target]
                 e.target, e.args = onward.target, tuple(bound.get(x, x) for x in onward.args)
                 changed = True
-    return remove_unreachable(ir) or changed
+    return changed and (remove_unreachable(ir) or changed)
 
 
 def _skippable(ir: IR) -> dict[int, Edge]:
     """The blocks that only jump on, with the edge they jump along. Of a cycle of such blocks one
     stays: an endless loop is not skipped."""
-    uses = use_counts(ir)
     fixed = {ir.entry.id} | handlers(ir)
-    skips = {b.id: b.edges[0] for b in ir if b.id not in fixed and _only_jumps(ir, b, uses)}
+    empty = [b for b in ir if not b.ops and type(b.term) is Jump and b.id not in fixed]
+    if not empty:
+        return {}
+    uses = use_counts(ir) if any(b.params for b in empty) else {}
+    skips = {b.id: b.edges[0] for b in empty if _only_jumps(ir, b, uses)}
     for id in list(skips):
         target, passed = skips[id].target, set()
         while target in skips and target != id and target not in passed:
@@ -99,14 +102,15 @@ def _skippable(ir: IR) -> dict[int, Edge]:
 
 
 def _only_jumps(ir: IR, block: Block, uses: dict[Value, int]) -> bool:
-    """Whether the block does nothing, its parameters are read by its own jump alone, and no
+    """Whether the parameters of a block without operations are read by its own jump alone, and no
     conversion happens on the way to them."""
-    if block.ops or not isinstance(block.term, Jump) or block.term.edge.target == block.id:
+    (edge,) = block.edges
+    if edge.target == block.id:
         return False
-    own = block.term.edge.args
+    own = edge.args
     if any(uses.get(p, 0) != sum(x is p for x in own) for p in block.params):
         return False
-    targets = ir.blocks[block.term.edge.target].params
+    targets = ir.blocks[edge.target].params
     return all(p not in block.params or fits(q, p) for q, p in zip(targets, own))
 
 
