@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir.core import IR, Op, Operand, Value
-from ..ir.edit import use_counts
 from ..runtime import prims
 from .collect import Writer
 from .line import Line, lines_of, reversed_loops
@@ -110,7 +109,7 @@ def _alone(nest: Nest) -> list[Addition]:
 
 
 def _additions(line: Line) -> list[Addition]:
-    uses = use_counts(line.ir)
+    uses = line.uses
     at = {op.result: i for i, op in enumerate(line.ops)}
     found = []
     for store in line.ops:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ..ir.builder import Builder
 from ..ir.core import CUT, IR, Block, Const, Op, Operand, Value
 from ..ir.dominators import dominators
+from ..ir.edit import use_counts
 from ..ir.loops import CountedLoop, Loop, counted, loop_forest
 from ..passes import effects
 from ..runtime import prims
@@ -31,13 +33,19 @@ class Line:
     header: Block
     ops: list[Op]
     definition: dict[Value, Op] = field(init=False)
-    anywhere: dict[Value, Op] = field(init=False)
     beside: dict[Value, tuple[Operand, int]] = field(init=False)  # others that count: start, step
 
     def __post_init__(self) -> None:
         self.definition = {op.result: op for op in self.ops}
-        self.anywhere = {op.result: op for op in self.ir.ops()}
         self.beside = dict(self._counting())
+
+    @cached_property
+    def anywhere(self) -> dict[Value, Op]:
+        return {op.result: op for op in self.ir.ops()}
+
+    @cached_property
+    def uses(self) -> dict[Value, int]:
+        return use_counts(self.ir)
 
     def _counting(self) -> Iterator[tuple[Value, tuple[Operand, int]]]:
         """The other parameters of the header that a constant is added to in each iteration."""

@@ -39,25 +39,29 @@ class Addition:
 def promote(ir: IR) -> bool:
     """Keep sums in scalars in all loops of the reverse half where it is sound; whether any was."""
     headers = [loop.header for loop in reversed_loops(ir)][::-1]  # inner before outer
+    roots = Roots(ir)  # no array is made or handed on below
     changed = False
+    loops: dict[int, Loop] = {}
     for header in headers:
-        loop = next(x for x in loop_forest(ir) if x.header == header)
-        c = counted(ir, loop)
+        if not loops:  # rewritten
+            loops, uses = {x.header: x for x in loop_forest(ir)}, use_counts(ir)
+        c = counted(ir, loops[header])
         if c is None or c.breaks:
             continue
-        found = _sums(ir, c)
+        found = _sums(ir, c, roots, uses)
         for block, additions in found.items():
             _rewrite(ir, c, block, additions)
-            changed = True
+            changed, loops = True, {}
     return changed
 
 
 # -- what may be promoted --------------------------------------------------------------------------
-def _sums(ir: IR, c: CountedLoop) -> dict[Block, list[Addition]]:
+def _sums(
+    ir: IR, c: CountedLoop, roots: Roots, uses: dict[Value, int]
+) -> dict[Block, list[Addition]]:
     """The additions to places that do not move, by block."""
-    loop, roots, tree = c.loop, Roots(ir), dominators(ir)
+    loop, tree = c.loop, dominators(ir)
     inside = {x for b in loop.blocks for x in _defined(ir.blocks[b])}
-    uses = use_counts(ir)
     touched: set[Root] = set()
     candidates: dict[Block, list[Addition]] = {}
     for id in sorted(loop.blocks):
