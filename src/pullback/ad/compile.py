@@ -16,6 +16,7 @@ from ..ir.core import IR
 from ..passes.manager import optimize
 from ..rules import registry
 from ..typing_ import Flat, reflat
+from ..typing_.prim_types import PRIMS
 from .adjoint import check_leaves
 from .apart import set_apart
 from .assume import assume, settle_units
@@ -245,9 +246,14 @@ def on_cpython(ir: IR) -> Callable[..., Any]:
     return lower(ir)
 
 
+def _users_rule(f: Any) -> bool:
+    """Whether it is a Python function for which the user has given a rule."""
+    return isinstance(f, FunctionType) and f not in PRIMS and registry.scalar(f) is not None
+
+
 def _executable(ir: IR, options: Options, flat: Flat) -> Callable[..., Any]:
-    if any(isinstance(op.callee, FunctionType) and registry.scalar(op.callee) for op in ir.ops()):
-        ir = reflat(ir, ruled=False)  # functions with a rule of the user's are entered now
+    if any(_users_rule(op.callee) for op in ir.ops()):
+        ir = reflat(ir, ruled=False)  # such functions are entered now
     if options.run == "python":
         return on_cpython(ir)
     from ..backend.native import callees_of, compile_native

@@ -22,10 +22,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir.core import IR, Op, Operand, Value
+from ..ir.loops import Loop
 from ..runtime import prims
 from .collect import Writer
 from .line import Line, lines_of, reversed_loops
 from .nest import Nest, nests_of
+from .roots import Roots
 from .zeros import Zeros
 
 SPAN = 16  # the ring is this wide at most
@@ -53,10 +55,10 @@ class Addition:
 
 def gather(ir: IR) -> bool:
     """Turn round all loops of the reverse half where it is sound and of use; whether any was."""
-    loops = reversed_loops(ir)
-    turned = {nest.line.c.header: (nest, found) for nest, found in turnable(ir, loops)}
+    loops, roots = reversed_loops(ir), Roots(ir)
+    turned = {nest.line.c.header: (nest, found) for nest, found in turnable(ir, loops, roots)}
     zeros = Zeros(ir, loops, turned)
-    for line in lines_of(ir, loops):
+    for line in lines_of(ir, loops, roots):
         header = line.c.header
         zeros.put_off(line)
         if header in turned:
@@ -67,11 +69,11 @@ def gather(ir: IR) -> bool:
     return bool(turned)
 
 
-def turnable(ir: IR, loops: Iterable[Any]) -> list[tuple[Nest, list[Addition]]]:
+def turnable(ir: IR, loops: Iterable[Loop], roots: Roots) -> list[tuple[Nest, list[Addition]]]:
     """For each line that may be turned round the largest nest around it that may, and what it
     adds."""
     found = []
-    for line in lines_of(ir, loops):
+    for line in lines_of(ir, loops, roots):
         for nest in nests_of(line):
             additions = scattered(nest)
             if additions:

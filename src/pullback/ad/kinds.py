@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from numba import types
@@ -11,18 +12,28 @@ from ..ir.core import Operand, Value
 TAPE = types.int64  # a tape is the address of its memory
 
 
+@cache
+def _is_scalar(kind: type) -> bool:
+    return issubclass(kind, (types.Float, types.Complex))
+
+
+@cache
+def _is_array(kind: type) -> bool:
+    return issubclass(kind, types.Array)
+
+
 def is_scalar(t: Any) -> bool:
     """A float or complex number: its cotangent flows by value."""
-    return isinstance(t, (types.Float, types.Complex))
+    return _is_scalar(type(t))
 
 
 def is_array(t: Any) -> bool:
-    return isinstance(t, types.Array)
+    return _is_array(type(t))
 
 
 def is_active_array(t: Any) -> bool:
     """An array of floats or complex numbers: its shadow has identity."""
-    return isinstance(t, types.Array) and is_scalar(t.dtype)
+    return _is_array(type(t)) and _is_scalar(type(t.dtype))
 
 
 def carries(t: Any) -> bool:

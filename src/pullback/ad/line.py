@@ -183,9 +183,10 @@ def reversed_loops(ir: IR) -> list[Loop]:
     return [x for x in loop_forest(ir, tree) if all(tree.dominates(b, x.header) for b in cut)]
 
 
-def lines_of(ir: IR, loops: Iterable[Loop]) -> Iterator[Line]:
-    """Those of the loops that are lines. Each may be rewritten before the next is asked for."""
-    roots, headers = Roots(ir), [loop.header for loop in loops]
+def lines_of(ir: IR, loops: Iterable[Loop], roots: Roots | None = None) -> Iterator[Line]:
+    """Those of the loops that are lines. Each may be rewritten before the next is asked for, if no
+    array is made or handed on."""
+    roots, headers = roots or Roots(ir), [loop.header for loop in loops]
     blocks, now = -1, {}
     for header in headers:
         if len(ir.blocks) != blocks:  # rewritten

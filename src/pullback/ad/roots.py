@@ -11,7 +11,7 @@ import operator
 from collections import defaultdict
 from collections.abc import Mapping
 
-from ..ir.core import CALL, IR, SLOTGET, SLOTSET, Op, Slot, Value
+from ..ir.core import CALL, IR, SLOTGET, SLOTSET, Op, Operand, Slot, Value
 from ..runtime import prims
 from .calls import is_outlined
 from .kinds import is_array
@@ -32,6 +32,8 @@ MAKERS = (
     prims.heap_zeros_like,
     prims.heap_own,
 )
+
+WHOLE = (prims.cast, *MAKERS)
 
 Root = Value  # a root is named by the value that first holds it
 
@@ -76,45 +78,55 @@ class Roots:
         into: dict[Slot, list[Value]] = defaultdict(list)
         for a in self.args:
             self.of[a] = frozenset([a])
-        passed = {
-            op.result: [a for a in op.posargs if isinstance(a, Value) and is_array(a.type)]
-            for op in ir.ops()
-            if is_outlined(op)
-        }
+        returned: list[Op] = []  # arrays that outlined calls return
+        passed: dict[Operand, list[Value]] = {}  # those that they are given
+        partial: set[Value] = set()  # what may be a part of a root
         for block in ir:
             for op in block.ops:
                 if op.kind == SLOTSET and isinstance(op.args[0], Value):
                     if is_array(op.args[0].type):
                         into[op.attr].append(op.args[0])
+                elif is_array(op.result.type):
+                    if not op.is_call(*WHOLE):
+                        partial.add(op.result)
+                    if op.is_call(operator.getitem):
+                        returned.append(op)
+                    else:
+                        self._made(op, flows, half)
                 elif op.is_call(prims.poke) and isinstance(op.args[3], Value):
                     if is_array(op.args[3].type):
                         into[CELLS].append(op.args[3])
-                elif not is_array(op.result.type):
-                    continue
-                elif op.is_call(operator.getitem):  # of what an outlined call returns
-                    self.of[op.result] = frozenset([op.result])
-                    flows[op.result] += passed.get(op.args[1], [])  # type: ignore[arg-type]
-                elif op.is_call(prims.peek):
-                    flows[op.result].append(CELLS)
-                    if half:
-                        self.of[op.result] = frozenset([op.result])
-                    elif len(op.args) > LABELS:
-                        self.of[op.result] = self._labelled(op)
-                elif op.kind == SLOTGET:
-                    flows[op.result].append(op.attr)
-                elif is_view(op):
-                    flows[op.result].append(op.args[base(op)])  # type: ignore[arg-type]
-                elif op.is_call(prims.overlap_copy):
-                    self.of[op.result] = frozenset([op.result])
-                    flows[op.result].append(op.args[1])  # type: ignore[arg-type]
-                elif op.kind == CALL:
-                    self.of[op.result] = frozenset([op.result])
+                elif is_outlined(op):
+                    arrays = [a for a in op.posargs if isinstance(a, Value) and is_array(a.type)]
+                    passed[op.result] = arrays
             for edge, params in _edges(ir, block.id):
                 for p, a in zip(params, edge):
                     if is_array(p.type) and isinstance(a, Value):
                         flows[p].append(a)
+        for op in returned:
+            self.of[op.result] = frozenset([op.result])
+            flows[op.result] += passed.get(op.args[1], [])
         self._solve(flows, into)
-        self.whole = self._whole(ir, flows)
+        self.whole = self._whole(partial, flows)
+
+    def _made(self, op: Op, flows: dict[Value, list[Value | Slot]], half: bool) -> None:
+        """Note what the array that ``op`` results in may be."""
+        v = op.result
+        if op.is_call(prims.peek):
+            flows[v].append(CELLS)
+            if half:
+                self.of[v] = frozenset([v])
+            elif len(op.args) > LABELS:
+                self.of[v] = self._labelled(op)
+        elif op.kind == SLOTGET:
+            flows[v].append(op.attr)
+        elif is_view(op):
+            flows[v].append(op.args[base(op)])  # type: ignore[arg-type]
+        elif op.is_call(prims.overlap_copy):
+            self.of[v] = frozenset([v])
+            flows[v].append(op.args[1])  # type: ignore[arg-type]
+        elif op.kind == CALL:
+            self.of[v] = frozenset([v])
 
     def _labelled(self, peek: Op) -> frozenset[Root]:
         """What the labels of an array from the tape stand for: see `label`."""
@@ -142,14 +154,9 @@ class Roots:
                 if new != self[v]:
                     self.of[v], changed = new, True
 
-    def _whole(self, ir: IR, flows: dict[Value, list[Value | Slot]]) -> set[Value]:
+    def _whole(self, partial: set[Value], flows: Mapping[Value, list[Value | Slot]]) -> set[Value]:
         """The values that are a root itself whichever it is, not a view: equal elements of two of
         them have equal subscripts."""
-        partial: set[Value] = set()
-        for op in ir.ops():
-            known = op.is_call(prims.cast) or op.callee in MAKERS
-            if is_array(op.result.type) and not known:
-                partial.add(op.result)
         changed = True
         while changed:
             changed = False
