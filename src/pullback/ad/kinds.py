@@ -24,16 +24,16 @@ def _is_array(kind: type) -> bool:
 
 def is_scalar(t: Any) -> bool:
     """A float or complex number: its cotangent flows by value."""
-    return _is_scalar(type(t))
+    return _is_scalar(type(t))  # type: ignore[arg-type]
 
 
 def is_array(t: Any) -> bool:
-    return _is_array(type(t))
+    return _is_array(type(t))  # type: ignore[arg-type]
 
 
 def is_active_array(t: Any) -> bool:
     """An array of floats or complex numbers: its shadow has identity."""
-    return _is_array(type(t)) and _is_scalar(type(t.dtype))
+    return is_array(t) and is_scalar(t.dtype)
 
 
 def carries(t: Any) -> bool:
