@@ -34,6 +34,7 @@ from .roots import drop_labels
 from .sweep import one_sweep
 from .temporaries import hoist_temporaries
 from .views import look_through
+from .window import windows
 
 _lock = threading.RLock()
 
@@ -230,6 +231,8 @@ def polished(ir: IR, *, forward: bool = False) -> IR:
         if turn(flat):
             optimize(flat)
     if set_apart(flat, forward=forward):
+        optimize(flat)
+    if windows(flat):
         optimize(flat)
     drop_labels(flat)
     return flat

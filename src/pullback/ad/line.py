@@ -228,6 +228,14 @@ def plus(b: Builder, x: Operand, k: int, type: object) -> Operand:
     return b.call(operator.add, x, k, type=type) if k else x
 
 
+def ran(b: Builder, c: CountedLoop) -> Operand:
+    """Write whether the loop has an iteration."""
+    from numba import types
+
+    test = operator.gt if c.step < 0 else operator.lt
+    return b.call(test, c.start, c.stop, type=types.boolean)
+
+
 def count_up(b: Builder, start: Operand, stop: Operand, write: Callable[[Value], None]) -> None:
     """Write ``for j in range(start, stop): write(j)``; go on behind it."""
     from numba import types

@@ -22,7 +22,7 @@ from ..ir.loops import CountedLoop, Loop, counted, loop_forest
 from ..passes import effects
 from ..runtime import prims
 from . import kinds
-from .line import reversed_loops
+from .line import ran, reversed_loops
 from .roots import Root, Roots
 
 Place = tuple[Operand, ...]  # an array and subscripts
@@ -173,17 +173,9 @@ def _behind(ir: IR, c: CountedLoop, header: Block, sums: dict[Place, Value]) -> 
     landing, some, after = split_edge(ir, header, c.exit), ir.block(), ir.block()
     after.term = landing.term
     b = Builder(ir, landing, landing.term.loc)
-    b.branch(_ran(b, c), some, after)
+    b.branch(ran(b, c), some, after)
     b.at(some)
     for (x, *idx), total in sums.items():
         old = b.call(prims.load, x, *idx, type=total.type)
         b.call(prims.store, x, b.call(operator.add, old, total, type=total.type), *idx)
     b.jump(after)
-
-
-def _ran(b: Builder, c: CountedLoop) -> Operand:
-    """Whether the loop had an iteration."""
-    from numba import types
-
-    test = operator.gt if c.step < 0 else operator.lt
-    return b.call(test, c.start, c.stop, type=types.boolean)

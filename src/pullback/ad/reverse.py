@@ -153,6 +153,8 @@ class Reverse:
         loop = self.inductions[v]
         c = self.plan.counted[loop]
         trip: Operand = self.b.get(self.count[loop.header])
+        if c.step == -1:  # as a difference: that it is in range is then seen
+            return self.b.call(operator.sub, self.recover(c.start), trip, type=v.type)
         if c.step != 1:
             trip = self.b.call(operator.mul, trip, c.step, type=v.type)
         if c.start == Const(0):

@@ -319,8 +319,13 @@ class Prover:
         return ways
 
     def _is_exact(self, op: Op, at: Place) -> bool:
-        """Whether a difference does not wrap: -1 <= minuend, 0 <= subtrahend."""
-        return self._least(op.args[2], 0, at) and self._least(op.args[1], -1, at)
+        """Whether a difference does not wrap: 0 <= subtrahend, and -1 <= minuend or both of a size
+        that leaves room."""
+        _, x, y = op.args
+        if not self._least(y, 0, at):
+            return False
+        roomy = self._least(x, -MAX_SIZE, at) and self._most(y, None, MAX_SIZE, at)
+        return roomy or self._least(x, -1, at)
 
     def _most_of_operand(self, x: Operand, bound: Operand, offset: int, at: Place) -> bool:
         base, c = _based(bound, offset)
