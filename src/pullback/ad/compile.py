@@ -193,11 +193,9 @@ def prepared(flat: Flat, *, inner: bool = False, assuming: bool = False) -> IR:
         if settle_units(ir):
             optimize(ir)
         assumed = assuming and assume(ir)
-        decide_copies(ir, apart=apart)
-        look_through(ir)
-        if apart:
-            fuse(ir)
-        optimize(ir)
+        changed = decide_copies(ir, apart=apart) | look_through(ir) | (apart and fuse(ir))
+        if changed or assumed:
+            optimize(ir)
         if hoist_temporaries(ir):
             optimize(ir)
         kept[assuming] = ir

@@ -10,7 +10,7 @@ Differentiating what is left is the better part of differentiating array code fa
 from __future__ import annotations
 
 from ..ir.core import CALL, IR, Block, Branch, Edge, Jump, Op, Value
-from ..ir.loops import CountedLoop, Loop, counted
+from ..ir.loops import CountedLoop, Loop, counted, loop_forest
 from ..passes import effects
 from ..passes.dce import dce
 from ..passes.manager import optimize
@@ -25,15 +25,26 @@ from .structure import Structure, normalise
 LIMIT = 64  # operations that touch memory, in both bodies together
 
 
-def fuse(ir: IR) -> None:
-    """Fuse loops, forward stores, drop dead arrays, until nothing changes."""
-    if run_once(ir):
+def fuse(ir: IR) -> bool:
+    """Fuse loops, forward stores, drop dead arrays, until nothing changes. Whether the function is
+    another now."""
+    changed = run_once(ir)
+    if changed:
         optimize(ir)
+    if not _has_neighbours(ir):
+        return changed
     while _fuse_all(ir):
         forward_single_stores(ir)
         drop_dead_arrays(ir)
         dce(ir)
     simplify_cfg(ir)
+    return True
+
+
+def _has_neighbours(ir: IR) -> bool:
+    """Whether any loop has another one beside it."""
+    forest = loop_forest(ir)
+    return len({id(loop.parent) for loop in forest}) < len(list(forest))
 
 
 def _fuse_all(ir: IR) -> bool:

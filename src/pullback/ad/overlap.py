@@ -11,8 +11,10 @@ from ..runtime import prims
 from .roots import Roots
 
 
-def decide_copies(ir: IR, *, apart: bool = True) -> None:
-    """``apart``: whether the arguments do not overlap each other."""
+def decide_copies(ir: IR, *, apart: bool = True) -> bool:
+    """``apart``: whether the arguments do not overlap each other. Whether there were any."""
+    if not any(op.is_call(prims.overlap_copy, prims.contiguous) for op in ir.ops()):
+        return False
     roots = Roots(ir)
     args = set(roots.args)
     gone: dict[Value, Operand] = {}
@@ -32,3 +34,4 @@ def decide_copies(ir: IR, *, apart: bool = True) -> None:
             kept.append(op)
         b.ops = kept
     ir.substitute(gone)
+    return True

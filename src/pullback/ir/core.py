@@ -155,7 +155,7 @@ class Op:
     """One operation. ``args`` are its operands, ``attr`` what is static about it. ``target`` is
     set by typing on calls: what the call was resolved to."""
 
-    __slots__ = ("kind", "result", "args", "attr", "loc", "target")
+    __slots__ = ("kind", "result", "args", "attr", "loc", "target", "known")
 
     def __init__(
         self,
@@ -172,6 +172,7 @@ class Op:
         self.attr = attr
         self.loc = loc
         self.target = target
+        self.known: tuple[tuple[Operand, ...], Any] | None = None  # see `passes.effects`
 
     # -- calls ---------------------------------------------------------------------------------
     @property

@@ -100,7 +100,15 @@ _SCALAR_FUNCTIONS = {
 
 def effects(op: Op) -> Effect:
     """What ``op`` may do. Allocation of an array counts as not raising; whoever wants to remove one
-    sees to it that its dimensions are not negative."""
+    sees to it that its dimensions are not negative. Remembered until it gets other operands."""
+    known = op.known
+    if known is None or known[0] is not op.args:
+        known = op.known = (op.args, _found(op))
+    effect: Effect = known[1]
+    return effect
+
+
+def _found(op: Op) -> Effect:
     if op.kind != CALL:
         if op.kind == SLOTGET and getattr(op.attr, "type", None) is None:
             return READ | RAISE  # a variable, which may be unbound

@@ -209,7 +209,7 @@ def standard() -> PassManager:
         [
             Stage("slots", _named([mem2reg])),
             Stage("clean", _named(clean), rounds=4),
-            Stage("move", _named([licm, shapes, fold, cse, bounds, dce])),
+            Stage("move", _named([shapes, fold, licm, cse, bounds, dce])),
         ]
     )
 
