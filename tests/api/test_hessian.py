@@ -234,6 +234,54 @@ def test_a_copy_of_a_constant_array_beside_one_of_the_argument():
     assert np.array_equal(hessian(f)(x), np.diag(108 * x * x))
 
 
+def heat(u, k, steps):
+    """Two buffers: its gradient is gathered."""
+    v = u.copy()
+    for _ in range(steps):
+        for i in range(1, len(u) - 1):
+            v[i] = u[i] + k * (u[i - 1] - 2.0 * u[i] + u[i + 1]) * u[i]
+        u, v = v, u
+    return (u * u).sum()
+
+
+def seidel(u, k, steps):
+    """In place: its gradient keeps neighbours in registers."""
+    for _ in range(steps):
+        for i in range(1, len(u) - 1):
+            u[i] = math.sin(k * (u[i - 1] + u[i + 1])) + 0.5 * u[i]
+    return (u * u).sum()
+
+
+def pairs(u, k, steps):
+    """Sums that its gradient keeps in scalars."""
+    s = 0.0
+    for i in range(len(u)):
+        for j in range(steps):
+            s += math.cos(k * (u[i] - u[j])) * u[i]
+    return s
+
+
+def arrays(u, k, steps):
+    """Whole arrays, whose loops become one."""
+    for _ in range(steps):
+        u = np.sin(u) * k + u * u[::-1]
+    return (u * u).sum()
+
+
+@pytest.mark.parametrize("f", [heat, seidel, pairs, arrays])
+def test_the_plan_makes_no_difference(f):
+    fast, plain = hvp(f), pb.hvp(f, options={**PYTHON, "plan": "naive"})
+    for n in range(1, 6):
+        rng = np.random.default_rng(n)
+        u, v = 0.3 * rng.normal(size=(2, n))
+        for steps in range(min(n, 3) + 1):
+            mine, other = u.copy(), u.copy()
+            assert np.allclose(
+                fast(mine, v, 0.7, steps), plain(other, v, 0.7, steps), rtol=1e-12, atol=1e-14
+            )
+            assert np.array_equal(mine, other)
+
+
 def test_native():
     assert close(pb.hessian(f, options=NATIVE)(X.copy(), K), H[:3, :3])
     assert close(pb.hvp(f)(X.copy(), V, K), H[:3, :3] @ V)

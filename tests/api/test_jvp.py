@@ -101,3 +101,24 @@ def test_dot():
     _, back = pb.vjp(f, X.copy(), K, options=PYTHON)
     gx, gk = back(seed)
     assert gx @ DX + gk * DK == pytest.approx(seed[0] @ ty + seed[1] * ts, rel=1e-12)
+
+
+def test_shapes_that_agree_and_axes_that_are_stretched():
+    """There is code for either; which comes first makes no difference."""
+
+    def g(x, y):
+        x *= np.sin(y) + y
+        return (np.exp(-x) * y).sum(axis=0) * x
+
+    rng = np.random.default_rng(3)
+    shapes = [((2, 3), (2, 3)), ((2, 3), (1, 3)), ((2, 3), (2, 3)), ((2, 3), (2, 1))]
+    for order in (shapes, shapes[::-1]):
+        fresh = functools.partial(jvp, lambda x, y: g(x, y))
+        for given in order:
+            x, y, dx, dy = (rng.normal(size=s) for s in given * 2)
+            plain = x.copy()
+            value = g(plain, y)
+            expected = g(x + 1e-30j * dx, y + 1e-30j * dy).imag / 1e-30
+            found, tangent = fresh((x, y), (dx, dy))
+            assert np.allclose(found, value, rtol=1e-13) and np.allclose(x, plain, rtol=1e-13)
+            assert np.allclose(tangent, expected, rtol=1e-12)

@@ -11,7 +11,9 @@ takes the code that assumes nothing.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
 
 from ..ir.builder import Builder
 from ..ir.core import CALL, IR, Branch, Const, Op, Operand, Value
@@ -26,6 +28,31 @@ class Unlikely(Exception):
     """What code was compiled for does not hold of these arguments; nothing has been done yet."""
 
     ours = True
+
+
+class Either:
+    """Compiled code for shapes that agree, and what is called if they do not: code for all shapes,
+    ``made`` when first needed."""
+
+    def __init__(self, likely: Any, made: Callable[[], Any]) -> None:
+        self.likely, self.made = likely, made
+
+    @cached_property
+    def general(self) -> Any:
+        return self.made()
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return self.likely(*args)
+        except Unlikely:
+            return self.general(*args)
+
+    def run(self, *args: Any) -> Any:
+        """See `backend.native.Compiled.run`."""
+        try:
+            return self.likely.run(*args)
+        except Unlikely:
+            return self.general.run(*args)
 
 
 ROUNDS = 4  # lengths that were found to agree make more questions answerable

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..typing_ import Flat, reflat
 from ..typing_.prim_types import PRIMS
 from .adjoint import check_leaves
 from .apart import set_apart
-from .assume import assume, settle_units
+from .assume import Either, assume, settle_units
 from .blas import products_in_place
 from .build import Built, build
 from .calls import is_outlined
@@ -103,22 +104,8 @@ def gradient(
 def pushforward(flat: Flat, active: Sequence[bool], options: Options = DEFAULT) -> Kernel:
     """Forward mode by the entry parameters where ``active``."""
     key = ("pushforward", tuple(active), options)
-    return _cached(flat, key, lambda: _pushforward(flat, active, options))
-
-
-def forward_over_reverse(
-    flat: Flat,
-    active: Sequence[bool],
-    wanted: Sequence[bool] | None = None,
-    *,
-    options: Options = DEFAULT,
-) -> Kernel:
-    """Forward mode over the combined function: its arguments, shadows and tape all have tangents.
-
-    The kernel's ``push.tangents`` are positions in the combined function's parameters (``0`` is the
-    tape), whose other positions are those of ``built``; seeds have no tangents."""
-    key = ("hvp", tuple(active), None if wanted is None else tuple(wanted), options)
-    return _cached(flat, key, lambda: _hvp(flat, active, wanted, options))
+    make = partial(_pushforward, flat, active, options)
+    return _cached(flat, key, lambda: for_any_shapes(make, flat, options))
 
 
 def _primal(flat: Flat, options: Options) -> Kernel:
@@ -147,25 +134,10 @@ def _gradient(
     return Kernel(flat, _executable(first, options, flat), 1, back, built, parts=parts)
 
 
-def _pushforward(flat: Flat, active: Sequence[bool], options: Options) -> Kernel:
-    push = forward(prepared(flat), active)
+def _pushforward(flat: Flat, active: Sequence[bool], options: Options, *, assuming: bool) -> Kernel:
+    push = forward(source(flat, options, assuming=assuming), active)
     ir = clean(push.ir)
     return Kernel(flat, _executable(ir, options, flat), 0, push=push, parts={"pushforward": ir})
-
-
-def _hvp(
-    flat: Flat, active: Sequence[bool], wanted: Sequence[bool] | None, options: Options
-) -> Kernel:
-    built = build(source(flat, options), active, wanted, policy=options.policy)
-    combined = clean(built.forward)
-    n = len(flat.ir.args)
-    shadows = [True] * len(built.shadowed)
-    seeds = [False] * len(built.seeded)
-    push = forward(combined, [False, *active, *shadows, *seeds], tapes=combined.args[:1])
-    assert len(combined.args) == 1 + n + len(shadows) + len(seeds)
-    ir = clean(push.ir)
-    call = _executable(ir, options, flat)
-    return Kernel(flat, call, 2, built=built, push=push, parts={"combined": combined, "hvp": ir})
 
 
 def source(flat: Flat, options: Options, *, assuming: bool = False) -> IR:
@@ -178,6 +150,16 @@ def assumes(flat: Flat, options: Options) -> bool:
     if options.plan != "full":
         return False
     return prepared(flat, assuming=True) is not flat.__dict__["prepared"].get(False)
+
+
+def for_any_shapes(make: Callable[..., Any], flat: Flat, options: Options) -> Any:
+    """What is made ``assuming`` that shapes agree, if there is anything to assume; its ``call``
+    takes other shapes as well."""
+    assuming = assumes(flat, options)
+    made = make(assuming=assuming)
+    if assuming:
+        made.call = Either(made.call, lambda: make(assuming=False).call)
+    return made
 
 
 def prepared(flat: Flat, *, inner: bool = False, assuming: bool = False) -> IR:

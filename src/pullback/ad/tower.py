@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..ir.core import IR
 from ..typing_ import Flat
 from .build import Built, build
-from .compile import DEFAULT, Options, _cached, _executable, clean, prepared
+from .compile import DEFAULT, Options, _cached, _executable, clean, for_any_shapes, polished, source
 from .forward import forward
 
 Label = tuple[str, int]  # ("tape", 0), ("arg", p), ("shadow", p), ("seed", k); ("result", k), ...
@@ -46,7 +47,8 @@ def tower(
     ``order``. With ``active`` it is that of reverse mode by those arguments, of the results for
     which ``seeds`` says the components of their cotangents."""
     key = ("tower", tuple(masks), order, active and tuple(active), tuple(seeds), options)
-    return _cached(flat, key, lambda: _tower(flat, masks, order, active, seeds, options))  # type: ignore
+    make = partial(_tower, flat, masks, order, active, seeds, options)
+    return _cached(flat, key, lambda: for_any_shapes(make, flat, options))  # type: ignore
 
 
 def _tower(
@@ -56,16 +58,19 @@ def _tower(
     active: Sequence[bool] | None,
     seeds: Sequence[frozenset[int] | None],
     options: Options,
+    *,
+    assuming: bool,
 ) -> Tower:
+    primal = source(flat, options, assuming=assuming)
     present: dict[Label, frozenset[int]] = {("arg", p): m for p, m in enumerate(masks)}
     built = None
     if active is None:
-        ir = prepared(flat)
+        ir = primal
         params = [("arg", p) for p in range(len(ir.args))]
         results = [("result", k) for k in range(len(_result_types(flat)))]
     else:
         wanted = [s is not None for s in seeds]
-        built = build(prepared(flat), active, wanted, policy=options.policy)
+        built = build(primal, active, wanted, policy=options.policy)
         ir = clean(built.forward)
         params = [("tape", 0), *(("arg", p) for p in range(len(flat.ir.args)))]
         params += [("shadow", p) for p in built.shadowed] + [("seed", k) for k in built.seeded]
@@ -76,12 +81,15 @@ def _tower(
         present.update({("seed", k): seeds[k] or frozenset() for k in built.seeded})
     made = Tower(None, [(p, 0) for p in params], [(r, 0) for r in results], ir, built)  # type: ignore[arg-type]
     for k in range(order):
-        _raise(made, 1 << k, present)
+        last = k == order - 1 and active is not None and options.plan == "full"
+        _raise(made, 1 << k, present, polished if last else clean)
     made.call = _executable(made.ir, options, flat)
     return made
 
 
-def _raise(t: Tower, bit: int, present: dict[Label, frozenset[int]]) -> None:
+def _raise(
+    t: Tower, bit: int, present: dict[Label, frozenset[int]], tidy: Callable[[IR], IR]
+) -> None:
     """Add one infinitesimal: a component beside each that may have one."""
     active = [
         label != ("tape", 0) and any(m & bit and m & mask == mask for m in present[label])
@@ -89,7 +97,7 @@ def _raise(t: Tower, bit: int, present: dict[Label, frozenset[int]]) -> None:
     ]
     tapes = [a for a, (label, _) in zip(t.ir.args, t.params) if label == ("tape", 0)]
     push = forward(t.ir, active, tapes)
-    t.ir = clean(push.ir)
+    t.ir = tidy(push.ir)
     t.params += [(t.params[i][0], t.params[i][1] | bit) for i in push.tangents]
     t.results += [(t.results[i][0], t.results[i][1] | bit) for i in push.seeded]
 
