@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+import pullback as pb
+from pullback.errors import TypingError
 from pullback.rules import registry
-from pullback.rules.numpy.assign import assign
+from pullback.rules.numpy.assign import CLIP_KEYWORDS, assign
 
 from .abstract import agree, run, same
 from .numpy_arrays import DTYPES, SHAPES, layouts, values
@@ -102,8 +104,16 @@ X = np.array([[-2.0, -1.0, np.nan], [0.0, 1.0, np.inf]])
 def test_clip(x, lo, hi):
     agree(np.clip, x, lo, hi)
     same(run(registry.method("clip"), x, lo, hi), x.clip(lo, hi))
-    if hi is not None and lo is not None:
+    if hi is not None and lo is not None and CLIP_KEYWORDS:
         agree(np.clip, x, min=lo, max=hi)
+
+
+@pytest.mark.skipif(CLIP_KEYWORDS, reason="NumPy takes these keywords")
+def test_keywords_of_clip_that_numpy_does_not_take_are_refused():
+    with pytest.raises(TypeError):
+        np.clip(X, min=-1.0, max=1.0)
+    with pytest.raises(TypingError, match="not known to compiled code"):
+        pb.grad(lambda x: np.sum(np.clip(x, min=-1.0, max=1.0)))(X)
 
 
 def test_clip_by_arrays_and_in_place():

@@ -6,6 +6,7 @@ overwritten element by element, with broadcasting and NumPy's meaning of overlap
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -230,9 +231,15 @@ def _clip_high(x: Any, hi: Any) -> Any:
     return prims.select((x > hi) | (hi != hi), hi, x)
 
 
+#: NumPy 2.1 gave `clip` these names of its bounds
+CLIP_KEYWORDS = "min" in inspect.signature(np.clip).parameters
+
+
 @body.typed(np.clip)
 def _(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
       max: Any = None) -> Any:  # fmt: skip
+    if not CLIP_KEYWORDS and not (min is None and max is None):
+        return None
     lo, hi = (a_min if min is None else min), (a_max if max is None else max)
     if is_tuple(a) or is_tuple(lo) or is_tuple(hi):
         return None
