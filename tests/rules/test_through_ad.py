@@ -6,6 +6,7 @@ import copy
 import numpy as np
 import pytest
 
+import pullback as pb
 from tests.ad.harness import Derived, jvp
 
 from .ad_programs import PROGRAMS, C, weighted
@@ -162,6 +163,10 @@ def test_complex(name):
     for t in (values(4), 1j * values(4)):
         got = np.sum((np.conjugate(g) * t).real)
         np.testing.assert_allclose(got, slope(f, (C,), 0, t), rtol=1e-7, atol=1e-8)
+        native = {} if name == "modulus" else {"run": "python"}
+        _, forward = pb.jvp(f, (C,), (t.astype(C.dtype),), options=native)
+        assert isinstance(forward, float)
+        np.testing.assert_allclose(forward, got, rtol=1e-12, atol=1e-12)
 
 
 # -- natively --------------------------------------------------------------------------------------

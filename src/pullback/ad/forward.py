@@ -292,7 +292,7 @@ class _Forward:
             for term in self._terms(op):
                 total = term if total is None else self.b.call(operator.add, total, term)
             dot = Const(kinds.zero(y.type)) if total is None else total
-            self._define(self.twin[y], self._project(dot, y.type), fresh)
+            self._define(self.twin[y], self._project(dot, op), fresh)
             return
         rule = registry.array(op.callee)
         if rule is None:
@@ -334,7 +334,11 @@ class _Forward:
         p = self.b.call(partial, *args[: partial.__code__.co_argcount])
         return product(self.b, rule, t, p, zero)
 
-    def _project(self, d: Operand, want: Any) -> Operand:
+    def _project(self, d: Operand, op: Op) -> Operand:
+        """A tangent as the type of the result: the sum of two conjugates, if that is real."""
+        want = op.result.type
+        if want in types.real_domain and any(type_of(x) in types.complex_domain for x in op.posargs):
+            d = self.b.call(prims.real, d)
         if want in (types.float64, types.complex128):
             return d
         return self.b.call(prims.cast, want, d)
