@@ -269,6 +269,44 @@ def test_cholesky_reads_the_lower_triangle_alone():
     same(one_call(prims.cholesky, a), np.array([[2.0, 0.0], [1.0, 2.0]]), 1e-15)
 
 
+DECOMPOSITIONS = [
+    prims.eigh,
+    prims.eig,
+    prims.svd,
+    prims.svd_full,
+    prims.qr,
+    prims.pinv,
+    prims.lstsq,
+]
+
+
+@pytest.mark.parametrize("prim", DECOMPOSITIONS, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.complex64])
+def test_decompositions(prim, dtype):
+    """Of all shapes, of one with a NaN, and by the same routines, so that signs agree too."""
+    if prim is prims.eig and dtype in (np.float64, np.float32):
+        pytest.skip("of complex matrices")
+    tol = 2e-4 if np.finfo(dtype).eps > 1e-10 else 1e-10
+    scalar = types.Array(*_kind(np.zeros((1, 1), dtype))).dtype
+    matrix, rest = types.Array(scalar, 2, "A"), {prims.pinv: 1, prims.lstsq: 2}.get(prim, 0)
+    params = [("b", matrix)] * (rest == 2) + [("rcond", types.float64)] * (rest > 0)
+    w = Writer(("a", matrix), *params)
+    f = w.compile(w(prim, *w.params))
+    shapes = [(4, 4), (1, 1), (0, 0)]
+    if prim not in (prims.eigh, prims.eig):
+        shapes += [(5, 3), (2, 4), (0, 3), (3, 0)]
+    for shape in shapes:
+        a = LAYOUTS["strided"](shape, dtype)
+        more = [LAYOUTS["transposed"]((shape[0], 2), dtype)] * (rest == 2) + [1e-6] * (rest > 0)
+        kept = a.copy()
+        same(f(a, *more)[0], prim(a, *more), tol)
+        np.testing.assert_array_equal(a, kept)
+    if prim is not prims.qr:
+        a = np.full((6, 6), np.nan, dtype)[::2, ::2]
+        more = [np.ones((3, 2), dtype)[:, ::-1]] * (rest == 2) + [1e-6] * (rest > 0)
+        assert np.isnan(f(a, *more)[0]).any() and np.isnan(prim(a, *more)).any()
+
+
 FAILURES = [
     (prims.index, 3, 3),
     (prims.index, -4, 3),

@@ -71,8 +71,12 @@ def calls():
         yield prims.matmul, (a, b)
     yield prims.solve, (MATRIX, VECTOR)
     yield prims.solve, (MATRIX, types.Array(F8, 2, "A"))
-    for f in (prims.inv, prims.det, prims.slogdet, prims.cholesky):
+    for f in (prims.inv, prims.det, prims.slogdet, prims.cholesky, prims.eigh, prims.svd, prims.qr):
         yield f, (types.Array(F8, 2, "F"),)
+    yield prims.eig, (types.Array(C16, 2, "C"),)
+    yield prims.svd_full, (types.Array(types.complex64, 2, "C"),)
+    yield prims.lstsq, (MATRIX, types.Array(F8, 2, "A"), F8)
+    yield prims.pinv, (types.Array(types.float32, 2, "A"), F8)
 
 
 CALLS = list(calls())

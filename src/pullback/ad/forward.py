@@ -337,7 +337,7 @@ class _Forward:
     def _project(self, d: Operand, op: Op) -> Operand:
         """A tangent as the type of the result: the sum of two conjugates, if that is real."""
         want = op.result.type
-        if want in types.real_domain and any(type_of(x) in types.complex_domain for x in op.posargs):
+        if want in types.real_domain and types.complex_domain & set(map(type_of, op.posargs)):
             d = self.b.call(prims.real, d)
         if want in (types.float64, types.complex128):
             return d

@@ -79,7 +79,7 @@ _PRIMS: dict[Any, Effect] = {
     **_prims(NONE, "real imag plus select cast pack nbytes_of null"),
     **_prims(RAISE, "index slice_start slice_count reshape pydiv pyfloordiv pymod"),
     **_prims(READ, "load peek contiguous overlap_copy"),
-    **_prims(READ | ALLOC, "own heap_own matmul"),
+    **_prims(READ | ALLOC, "own heap_own matmul eig eigh svd svd_full qr lstsq pinv"),
     **_prims(READ | ALLOC | RAISE, "solve inv cholesky"),
     **_prims(READ | RAISE, "det slogdet logabsdet detsign"),
     **_prims(READ | WRITE, "assign accumulate"),

@@ -241,7 +241,7 @@ def _lower_half(m: Any) -> Any:
     return out
 
 
-def _hermitian(a: Any) -> Any:
+def hermitian(a: Any) -> Any:
     """The Hermitian matrix with a's lower triangle, which is all that is read of a."""
     out = np.empty_like(a)
     for i in range(a.shape[0]):
@@ -253,7 +253,7 @@ def _hermitian(a: Any) -> Any:
 
 
 def cholesky_forward(y: Any, a: Any, ta: Any) -> Any:
-    x = prims.solve(y, _hermitian(ta))
+    x = prims.solve(y, hermitian(ta))
     x = adjoint(prims.solve(y, adjoint(x)))
     return prims.matmul(y, _lower_half(x))
 

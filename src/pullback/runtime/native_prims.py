@@ -17,7 +17,12 @@ from numba.core.typing import signature
 from numba.np.arrayobj import load_item, store_item
 from numba.np.numpy_support import from_dtype
 
-from . import native_arrays, native_linalg, native_tape  # noqa: F401  (they register theirs)
+from . import (  # noqa: F401  (they register theirs)
+    native_arrays,
+    native_decompositions,
+    native_linalg,
+    native_tape,
+)
 from . import prims as p
 from .native_core import I64, arr_of, element_pointer, native, plain
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .decompositions import eig, eigh, lstsq, pinv, qr, svd, svd_full
 from .linalg import (
     add_product,
     cholesky,
@@ -35,6 +36,8 @@ __all__ = [
     "det",
     "detsign",
     "dim",
+    "eig",
+    "eigh",
     "empty",
     "heap_empty",
     "heap_own",
@@ -48,6 +51,7 @@ __all__ = [
     "likely",
     "load",
     "logabsdet",
+    "lstsq",
     "matmul",
     "nbytes_of",
     "null",
@@ -55,12 +59,14 @@ __all__ = [
     "own",
     "pack",
     "peek",
+    "pinv",
     "plus",
     "poke",
     "product",
     "pydiv",
     "pyfloordiv",
     "pymod",
+    "qr",
     "real",
     "real_view",
     "record",
@@ -73,6 +79,8 @@ __all__ = [
     "solve",
     "store",
     "subview",
+    "svd",
+    "svd_full",
     "transpose",
     "unit",
     "unrecord",

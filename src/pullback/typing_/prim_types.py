@@ -101,7 +101,7 @@ def _matmul(a: Args) -> AVal:
     return AVal(x.dtype) if ndim == 0 else array(x.dtype, ndim, "C")
 
 
-def _square(a: Args) -> AVal:
+def _matrix(a: Args) -> AVal:
     return array(a[0].type.dtype, 2, "C")
 
 
@@ -171,12 +171,19 @@ PRIM_TYPES: dict[Any, Callable[[Args], Any]] = {
     prims.null: lambda a: AVal(as_type(a[0].const)),
     prims.matmul: _matmul,
     prims.solve: _solve,
-    prims.inv: _square,
+    prims.inv: _matrix,
     prims.det: _scalar_of,
     prims.slogdet: _slogdet,
     prims.logabsdet: lambda a: AVal(_part_type(a[0].type.dtype)),
     prims.detsign: _scalar_of,
-    prims.cholesky: _square,
+    prims.cholesky: _matrix,
+    prims.eig: _matrix,
+    prims.eigh: _matrix,
+    prims.svd: _matrix,
+    prims.svd_full: _matrix,
+    prims.qr: _matrix,
+    prims.lstsq: _matrix,
+    prims.pinv: _matrix,
 }
 
 INTEGERS: dict[Any, int] = {

@@ -4,6 +4,7 @@ from . import (  # noqa: F401  (they register)
     assign,
     calculus,
     create,
+    decompositions,
     elementwise,
     extrema,
     indexing,

@@ -78,12 +78,15 @@ def _(a: Any, upper: Any = None) -> Any:
     return calling(matrices(prims.cholesky, a, 2), "a, upper=False", "a")
 
 
+SLOGDET = type(np.linalg.slogdet(np.ones((1, 1))))  # a named tuple
+
+
 @body.typed(np.linalg.slogdet)
 def _(a: Any) -> Any:
     if not is_array(a) or ndim(a) < 2:
         return None
-    source = "def slogdet(a):\n    return sign(a), log(a)\n"
-    return function("slogdet", source, sign=matrices(prims.detsign, a, 0),
+    source = "def slogdet(a):\n    return SlogdetResult(sign(a), log(a))\n"
+    return function("slogdet", source, SlogdetResult=SLOGDET, sign=matrices(prims.detsign, a, 0),
                     log=matrices(prims.logabsdet, a, 0, True))  # fmt: skip
 
 
@@ -232,8 +235,10 @@ def _norm(x: Any, ord: Any, order: Any, axes: tuple[int, ...], keep: bool) -> An
         return _vector_norm(x, ord, axes, keep, NORM)
     if len(axes) != 2:
         return fails("norm", NORM, "ValueError", "Improper number of dimensions to norm.")
+    if order in (2, -2, "nuc"):
+        return _spectral_norm(x, order, keep)
     if order not in (1, -1, np.inf, -np.inf):
-        return None  # by singular values, which have no rule
+        return None
     inner, outer = axes if abs(order) == 1 else axes[::-1]
     extreme = np.max if order > 0 else np.min
     if keep:
@@ -245,6 +250,23 @@ def _norm(x: Any, ord: Any, order: Any, axes: tuple[int, ...], keep: bool) -> An
     return function(
         "norm", source, extreme=extreme, sum=np.sum, INNER=inner, OUTER=outer, FLOAT=float
     )
+
+
+def _spectral_norm(x: Any, order: Any, keep: bool) -> Any:
+    """A norm by singular values, of a matrix. At ties of the largest it is one of the subgradients;
+    the nuclear norm has slope zero in those that are zero."""
+    if ndim(x) != 2:
+        return None
+    of = {2: np.max, -2: np.min, "nuc": np.sum}[order]
+    value = "of(svdvals(x))"
+    source = f"def norm({NORM}):\n    return {f'full((1, 1), {value})' if keep else value}\n"
+    return function("norm", source, of=of, svdvals=np.linalg.svdvals, full=np.full)
+
+
+@body.typed(np.linalg.matrix_norm)
+def _(x: Any, *, keepdims: Any = None, ord: Any = None) -> Any:
+    signature = "x, *, keepdims=False, ord='fro'"
+    return calling(np.linalg.norm, signature, "x, ord, (-2, -1), keepdims") if ndim(x) > 1 else None
 
 
 @body.typed(np.linalg.vector_norm)
