@@ -127,10 +127,10 @@ CALLS = {
     "sliding_window_view": "sliding_window_view(V, 2)",
 }  # fmt: skip
 LINALG = {
-    "cholesky": "(H)", "cond": "(S)", "det": "(S)", "eig": "(S)[0].real", "eigh": "(H)[0]",
-    "eigvals": "(S).real", "eigvalsh": "(H)", "inv": "(S)", "lstsq": "(S, V[:3])[0]",
-    "matrix_power": "(S, 3)", "matrix_rank": "(S)", "norm": "(V)", "pinv": "(S)", "qr": "(S)[1]",
-    "slogdet": "(S)", "solve": "(S, V[:3])", "svd": "(S)[1]", "matmul": "(S, S)",
+    "cholesky": "(H)", "cond": "(S)", "det": "(S)", "eig": "(S + 0j)[0].real", "eigh": "(H)",
+    "eigvals": "(S + 0j).real", "eigvalsh": "(H)", "inv": "(S)", "lstsq": "(S, V[:3])",
+    "matrix_power": "(S, 3)", "matrix_rank": "(S)", "norm": "(V)", "pinv": "(S)", "qr": "(S)",
+    "slogdet": "(S)", "solve": "(S, V[:3])", "svd": "(S)", "matmul": "(S, S)",
     "cross": "(V[:3], W[:3])",
     "outer": "(V, W)", "trace": "(S)", "tensordot": "(S, S)", "vector_norm": "(V)",
     "multi_dot": "((S, S))",

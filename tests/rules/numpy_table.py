@@ -203,9 +203,15 @@ What differs from NumPy:
 - `partition` sorts. Sums are added up in an order of their own (single precision in double
   precision), so that their last digits differ from those of NumPy's pairwise sums.
 - Of `scipy.special` there are `erf`, `erfc`, `expit`, `gammaln` and `ndtr`, of numbers and arrays.
-- `squeeze` needs `axis`; matrix norms by singular values, decompositions other than Cholesky's and
-  eigenvalues are computed, and have no derivative.
-- Only the lower triangle counts in the derivative of `cholesky`: only that is read.
+- `squeeze` needs `axis`.
+- Only the lower triangle counts in the derivative of `cholesky`, `eigh` and `eigvalsh` (of the two
+  latter, the one that `UPLO` names): only that is read.
+- `eigh`, `eig`, `svd`, `qr`, `pinv`, `lstsq`, `cond` and norms by singular values take a matrix, not
+  a stack of them. `eig` and `eigvals` have derivatives for complex matrices (`a.astype(complex)`):
+  whether the eigenvalues of a real one are real is not known before they are.
+- `qr` has the modes `"reduced"` and `"r"`; `svd` and `pinv` do not take `hermitian=True`.
+- Equal eigenvalues and singular values, and ranks:
+  [kinks and singular points](semantics.md#kinks-and-singular-points).
 
 | function | verdict |
 |---|---|

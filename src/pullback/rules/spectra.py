@@ -9,9 +9,8 @@ Conventions:
 - Vectors are defined up to a phase (a sign, if real), that of LAPACK. Their derivative keeps
   ``V^H dV`` without a diagonal, as a real one has to; what depends on the phase has no derivative.
 - Vectors of values that are equal, to rounding errors, turn infinitely fast: a derivative through
-  them is infinite or NaN (though not that of a function of the space that they span, if done by
-  hand). That of the values is finite: the vectors that LAPACK found, out of all that span the same
-  space, say which is whose.
+  them is infinite or NaN, even of a function of the space that they span. That of the values is
+  finite: the vectors that LAPACK found, out of all that span the same space, say which is whose.
 - A singular value that is zero, to rounding errors, has slope zero, as ``abs`` at zero.
 """
 
