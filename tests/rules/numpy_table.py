@@ -206,9 +206,9 @@ What differs from NumPy:
 - `squeeze` needs `axis`.
 - Only the lower triangle counts in the derivative of `cholesky`, `eigh` and `eigvalsh` (of the two
   latter, the one that `UPLO` names): only that is read.
-- `eigh`, `eig`, `svd`, `qr`, `pinv`, `lstsq`, `cond` and norms by singular values take a matrix, not
-  a stack of them. `eig` and `eigvals` have derivatives for complex matrices (`a.astype(complex)`):
-  whether the eigenvalues of a real one are real is not known before they are.
+- `eigh`, `eig`, `svd`, `qr`, `pinv`, `lstsq`, `cond` and norms by singular values take a matrix,
+  not a stack of them. `eig` and `eigvals` have derivatives for complex matrices
+  (`a.astype(complex)`): whether the eigenvalues of a real one are real is not known in advance.
 - `qr` has the modes `"reduced"` and `"r"`; `svd` and `pinv` do not take `hermitian=True`.
 - Equal eigenvalues and singular values, and ranks:
   [kinks and singular points](semantics.md#kinks-and-singular-points).
