@@ -1,6 +1,7 @@
 """What a function captured is seen as it is at the call."""
 
 import functools
+import math
 import subprocess
 import sys
 import types
@@ -255,3 +256,77 @@ def test_the_first_use_of_an_operator_makes_nothing_stale():
         [sys.executable, "-c", FIRST_USES], capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["0"], done.stderr
+
+
+def test_a_builtin_that_a_global_hides(monkeypatch):
+    g = grad(lambda x: abs(x) * x)
+    assert g(2.0) == 4.0
+    with monkeypatch.context() as m:
+        m.setitem(globals(), "abs", lambda x: 10.0)
+        assert g(2.0) == 10.0
+    assert g(2.0) == 4.0
+
+
+class Model:
+    gain = 2.0
+
+    @staticmethod
+    def shape(x):
+        return x * x
+
+    @classmethod
+    def scaled(cls, x):
+        return cls.gain * x
+
+
+def test_attributes_of_a_class(monkeypatch):
+    g = grad(lambda x: Model.gain * Model.shape(x) + Model.scaled(x))
+    assert g(1.0) == 6.0
+    monkeypatch.setattr(Model, "gain", 3.0)
+    assert g(1.0) == 9.0
+    monkeypatch.setattr(Model, "shape", staticmethod(lambda x: x * x * x))
+    assert g(1.0) == 12.0
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [((0.0, 1.0), (-0.0, -1.0)), (((1.0,), 2.0), ((1,), 3.0)), (((1,), 3.0), ((True,), 4.0))],
+)
+def test_defaults_that_are_equal_and_not_the_same(first, second):
+    def made(k):
+        def inner(x, k=k):
+            if isinstance(k, float):
+                return math.copysign(1.0, k) * x
+            if isinstance(k[0], bool):
+                return 4.0 * x
+            return 3.0 * x if isinstance(k[0], int) else 2.0 * x
+
+        return lambda x: inner(x)
+
+    for k, slope in (first, second, first):
+        assert grad(made(k))(1.0) == slope
+
+
+def test_a_captured_function_of_the_same_code_with_other_globals():
+    code = compile("def inner(x):\n    return k * x", "inner", "exec")
+
+    def made(k):
+        scope = {"k": k}
+        exec(code, scope)
+        inner = scope["inner"]
+        return lambda x: inner(x)
+
+    assert [grad(made(k))(1.0) for k in (2.0, 5.0)] == [2.0, 5.0]
+
+
+def test_a_captured_function_that_numba_compiles_or_not():
+    def element(x, i):
+        return x[i]
+
+    def made(element):
+        return lambda x: element(x, -4)
+
+    grad(made(njit(element)))(np.ones(3))  # Numba does not check indices
+    for checked in (element, njit(boundscheck=True)(element)):
+        with pytest.raises(IndexError):
+            grad(made(checked))(np.ones(3))

@@ -284,7 +284,9 @@ def _capturer(
         f"{_expression(s.place, scope, target)} is {_name(s.value.value, scope)}" for s in statics
     )
     exec(
-        f"def captured(f):\n    return ({hidden_code})\ndef same(f):\n    return {same or True}\n",
+        f"def captured(f):\n    return ({hidden_code})\ndef same(f):\n    return {same or True}\n"
+        f"def unchanged(f):\n    try:\n        if {same or True}:\n            return ()\n"
+        f"    except gone:\n        return None\n    return capture(f)\n",
         scope,
     )
     captured, same = scope["captured"], scope["same"]
@@ -311,7 +313,8 @@ def _capturer(
             wanted.append(found)
         return values if found == wanted[0] else None
 
-    return capture
+    scope |= {"gone": gone, "capture": capture}
+    return capture if hidden or changing else scope["unchanged"]
 
 
 def _has_type(value: Any, t: Any) -> bool:
@@ -334,10 +337,11 @@ def _expression(place: Any, scope: dict[str, Any], target: Target) -> str:
         code = _name(obj, scope)
         if steps and steps[0][0] == "global" and isinstance(obj, dict):
             name = steps[0][1]
-            if name not in obj:
-                code, steps = f"{_name(builtins, scope)}.{name}", steps[1:]
+            steps = steps[1:]
+            if hasattr(builtins, name):  # which a global of that name may hide
+                code = f"{code}.get({name!r}, {_name(getattr(builtins, name), scope)})"
             else:
-                code, steps = f"{code}[{name!r}]", steps[1:]
+                code = f"{code}[{name!r}]"
     for k, step in enumerate(steps):
         kind = step[0]
         if kind == "attr" and step[1].isidentifier():

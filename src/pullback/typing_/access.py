@@ -127,7 +127,7 @@ def _item(value: Any) -> Any:
     if isinstance(value, (int, float, complex, str, bytes, np.generic)):
         return type(value), repr(value)
     if isinstance(value, tuple):
-        return tuple(map(_item, value))
+        return type(value), tuple(map(_item, value))
     inner = contents(value)
     return Ref(value) if inner is None else inner
 
@@ -156,7 +156,20 @@ class Static:
             return type(now) is type(was) and bool(contents(now) == self.content)
         if now is was:
             return True
-        if isinstance(was, (int, float, complex, str, tuple)) and type(now) is type(was):
-            return bool(now == was)
-        code = getattr(was, "__code__", None)
-        return code is not None and getattr(now, "__code__", None) is code
+        if isinstance(was, (int, float, complex, str, tuple)):
+            return type(now) is type(was) and bool(_item(now) == _item(was))
+        return _same_function(now, was)
+
+
+def _same_function(now: Any, was: Any) -> bool:
+    """Whether two functions, methods or dispatchers compute the same with the same captured
+    values: those are looked at each on its own."""
+    code = getattr(was, "__code__", None)
+    return (
+        code is not None
+        and type(now) is type(was)
+        and getattr(now, "__code__", None) is code
+        and python_function(now).__globals__ is python_function(was).__globals__
+        and getattr(now, "__self__", None) is getattr(was, "__self__", None)
+        and getattr(now, "targetoptions", None) == getattr(was, "targetoptions", None)
+    )

@@ -32,13 +32,18 @@ def is_trusted(module: Any) -> bool:
 
 def read_global(engine: Any, spec: Spec, name: str) -> Abstract:
     scope = spec.ir.info.globals
+    trusted = is_trusted(scope.get("__name__"))
+    place = (("object", Ref(scope)), ("global", name))
     if name not in scope:
         if not hasattr(builtins, name):
             raise TypingError(f"name {name!r} is not defined", variable=name)
-        return static(getattr(builtins, name))
-    if is_trusted(scope.get("__name__")):
+        builtin = static(getattr(builtins, name))
+        if not trusted:
+            note_static(engine, builtin.const, place)  # a global of that name would hide it
+        return builtin
+    if trusted:
         return constant(scope[name])
-    return captured(engine, scope[name], (("object", Ref(scope)), ("global", name)))
+    return captured(engine, scope[name], place)
 
 
 def free_cell(engine: Any, spec: Spec, name: str) -> Abstract:
@@ -87,7 +92,9 @@ def has_constant_attributes(obj: Any) -> bool:
     """Whether the attributes of a static object never change."""
     if isinstance(obj, ModuleType):
         return is_trusted(obj.__name__)
-    return isinstance(obj, (type, np.dtype, np.ufunc, str, bytes, *NUMBERS))
+    if isinstance(obj, type):
+        return is_trusted(obj.__module__)
+    return isinstance(obj, (np.dtype, np.ufunc, str, bytes, *NUMBERS))
 
 
 def default_value(engine: Any, function: Any, name: str, value: Any, place: Place) -> Abstract:
