@@ -190,6 +190,18 @@ def test_attributes_of_a_captured_object():
     assert g(1.0) == 2.0
 
 
+def test_arrays_in_a_captured_dict():
+    settings = {"weights": np.array([1.0, 2.0]), "inner": [np.ones(2)]}
+    g = grad(lambda x: (settings["weights"] * settings["inner"][0] * x).sum())
+    assert g(1.0) == 3.0
+    settings["weights"][0] = 5.0
+    assert g(1.0) == 7.0
+    settings["weights"] = np.array([1.0])
+    assert g(1.0) == 2.0
+    settings["inner"][0] = np.full(3, 2.0)
+    assert g(1.0) == 6.0
+
+
 def test_a_captured_integer_that_typing_needs():
     axis = 0
 

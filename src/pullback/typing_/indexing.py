@@ -7,14 +7,17 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 from ..errors import TypingError
 from ..rules.source import function
 from ..runtime import prims
 from . import growing, iteration
+from .access import place_of
 from .actions import Action, Known
 from .calls import Call, body_of
+from .capture import captured
 from .handlers import evaluated, handles, part_action
 from .iteration import part
 from .lattice import NONE, Abstract, ATuple, AVal, constant, is_array, is_scalar
@@ -216,10 +219,19 @@ def _getitem(r: Any, c: Call) -> Action | None:
     if isinstance(x, ATuple) and x.cls is range:
         return r.enter(c, _range_item)
     if x.known and i.known:
-        return Known(constant(evaluated(operator.getitem, x.const, i.const)))
+        return _static_item(r, x, i.const)
     if x.type is not None and not x.known:
         return None
     raise TypingError(f"{x!r} is indexed by {i!r}")
+
+
+def _static_item(r: Any, x: AVal, key: Any) -> Action:
+    """An item of a static object; an array in it is read again at each call."""
+    value = evaluated(operator.getitem, x.const, key)
+    if not isinstance(value, np.ndarray):
+        return Known(constant(value))
+    r.stable = False
+    return Known(captured(r.engine, value, (*(x.src or place_of(x.const)), ("item", key))))
 
 
 def _range_item(r: Any, i: int) -> int:
