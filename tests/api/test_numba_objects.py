@@ -53,8 +53,18 @@ def right_or_coded(f, *args, argnums=0, expected):
     assert np.allclose(found, expected)
 
 
-def test_prange():
-    right_or_coded(parallel, np.arange(3.0), expected=[0.0, 2.0, 4.0])
+@njit(parallel=True)
+def parallel_array(x):
+    y = np.empty(x.size)
+    for i in numba.prange(x.size):
+        y[i] = x[i] * x[i]
+    return y.sum()
+
+
+@pytest.mark.parametrize("f", [parallel, parallel_array, parallel.py_func])
+def test_prange(f):
+    g = pb.grad(f, options=PYTHON)(np.arange(3.0))
+    assert np.array_equal(g, [0.0, 2.0, 4.0])
 
 
 @pytest.mark.parametrize("u", [lazily, eagerly], ids=["lazy", "eager"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import prange
 from numba.core import types
 
 from ..errors import TypingError
@@ -33,7 +34,7 @@ def _len(r: Any, c: Call) -> Action:
     return r.enter(c, iteration.count_function(x))
 
 
-@handles(range)
+@handles(range, prange)  # in the order of a range: sums are rounded as there
 def _range(r: Any, c: Call) -> Action:
     ends = {1: (0, None, 1), 2: (None, None, 1), 3: (None, None, None)}.get(len(c.args))
     if ends is None:
