@@ -28,6 +28,7 @@ from .copies import drop_marks
 from .forward import Pushforward, forward
 from .fuse import fuse
 from .gather import gather
+from .giveback import give_back
 from .kinds import is_array
 from .overlap import decide_copies
 from .promote import promote
@@ -207,7 +208,7 @@ def polished(ir: IR, *, forward: bool = False) -> IR:
     ir = ir.copy()
     products_in_place(ir)
     flat = labelled(ir)
-    for turn in () if forward else (one_sweep, promote, gather):
+    for turn in () if forward else (give_back, one_sweep, promote, gather):
         if turn(flat):
             optimize(flat)
     if set_apart(flat, forward=forward):

@@ -101,7 +101,7 @@ class Line:
         parts = [self._form(a) for a in op.args[1:]]
         if any(p is None for p in parts):
             return unknown
-        form = _combined(op, *parts)  # type: ignore[arg-type]
+        form = combined(op, *parts)  # type: ignore[arg-type]
         return unknown if form is None else form
 
     def slice_of(self, values: Iterable[Operand]) -> list[Op]:
@@ -209,7 +209,8 @@ def _outside(form: Linear | None, x: Operand) -> Linear:
 ARITHMETIC = (operator.add, operator.sub, operator.neg, operator.mul)
 
 
-def _combined(op: Op, x: Linear, y: Linear | None = None) -> Linear | None:
+def combined(op: Op, x: Linear, y: Linear | None = None) -> Linear | None:
+    """What one of ``ARITHMETIC`` makes of linear forms; None if it is not linear."""
     if y is None:
         return -x
     if op.is_call(operator.add):

@@ -5,9 +5,10 @@ that ``dx[j] += w`` beside it is another one: the loop waits for its own stores.
 made in any order. So the sum is kept in a variable of the loop and added once, behind it.
 
 Sound if the subscripts are the same in every iteration, the addition is made in every iteration,
-and the loop does nothing else with that memory than to add to it: then nobody sees the sum before
-it is complete. The element exists only if the loop runs at all: that is tested. As sums are
-reordered, only loops of the reverse half are changed.
+and the loop does nothing else with that element than to add to it: then nobody sees the sum before
+it is complete. Other elements of the array may be read and written if they are proven to be others.
+The element exists only if the loop runs at all: that is tested. As sums are reordered, only loops
+of the reverse half are changed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from ..ir.loops import CountedLoop, Loop, counted, loop_forest
 from ..passes import effects
 from ..runtime import prims
 from . import kinds
+from .dependence import subscripts
+from .distinct import Distinct
 from .line import ran, reversed_loops
 from .roots import Root, Roots
 
@@ -45,10 +48,11 @@ def promote(ir: IR) -> bool:
     for header in headers:
         if not loops:  # rewritten
             loops, uses = {x.header: x for x in loop_forest(ir)}, use_counts(ir)
+            distinct = Distinct(ir)
         c = counted(ir, loops[header])
         if c is None or c.breaks:
             continue
-        found = _sums(ir, c, roots, uses)
+        found = _sums(ir, c, roots, uses, distinct)
         for block, additions in found.items():
             _rewrite(ir, c, block, additions)
             changed, loops = True, {}
@@ -57,12 +61,12 @@ def promote(ir: IR) -> bool:
 
 # -- what may be promoted --------------------------------------------------------------------------
 def _sums(
-    ir: IR, c: CountedLoop, roots: Roots, uses: dict[Value, int]
+    ir: IR, c: CountedLoop, roots: Roots, uses: dict[Value, int], distinct: Distinct
 ) -> dict[Block, list[Addition]]:
     """The additions to places that do not move, by block."""
     loop, tree = c.loop, dominators(ir)
     inside = {x for b in loop.blocks for x in _defined(ir.blocks[b])}
-    touched: set[Root] = set()
+    touched: list[tuple[Op, int]] = []  # with the block
     candidates: dict[Block, list[Addition]] = {}
     for id in sorted(loop.blocks):
         block = ir.blocks[id]
@@ -72,14 +76,23 @@ def _sums(
             hit = _memory(op, roots)
             if hit is None:
                 return {}
-            if op not in own:
-                touched |= hit
+            if hit and op not in own:
+                touched.append((op, id))
         if _every_time(loop, id, tree):
             fixed = [a for a in additions.values() if inside.isdisjoint(a.place)]
             candidates[block] = fixed
-    kept = {
-        b: [a for a in found if not roots[a.place[0]] & touched] for b, found in candidates.items()
-    }
+
+    def alone(a: Addition) -> bool:
+        """Whether the loop does nothing else with the element than to add to it."""
+        mine, (array, *index) = roots[a.place[0]], a.place
+        for op, block in touched:
+            if mine & roots[op.args[1]] and not (
+                op.args[1] is array and distinct.never(index, subscripts(op), block)
+            ):
+                return False
+        return True
+
+    kept = {b: [a for a in found if alone(a)] for b, found in candidates.items()}
     return {b: found for b, found in kept.items() if found}
 
 

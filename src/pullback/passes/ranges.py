@@ -190,6 +190,11 @@ class Prover:
             return exact and self._least(y, k - c, at)
         if op.is_call(operator.sub) and _is_int(args[0]):
             return self._is_exact(op, at) and self._most_of_operand(args[1], args[0], -k, at)
+        if op.is_call(operator.add) and len(args) == 2:
+            signs = any(
+                self._least(x, max(k, 0), at) and self._least(y, 0, at) for x, y in _both(args)
+            )
+            return signs and all(self._most(x, None, MAX_SIZE, at) for x in args)
         if op.is_call(max) and len(args) == 2:
             return any(self._least(y, k, at) for y in args)
         if op.is_call(min) and len(args) == 2:
@@ -295,6 +300,8 @@ class Prover:
         ways = self._ways(block, x)
         if ways is None:
             return False
+        if bound is None and c >= MAX_SIZE and all(_counts(x, y, self._made(y)) for y, _ in ways):
+            return True
         self.assumed_most[x, bound] = c
         try:
             return all(self._most(y, bound, c, end) for y, end in ways)
@@ -356,8 +363,21 @@ _NEGATED = {
 }
 
 
+def _both(pair: tuple[Operand, ...]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    """The pair, and the pair the other way round."""
+    return pair, pair[::-1]
+
+
 def _is_int(x: Operand) -> bool:
     return type_name(x) == "int64"
+
+
+def _counts(x: Value, way: Operand, made: Op | None) -> bool:
+    """Whether x comes this way as a number that is not large, or as one more than it was. To count
+    to `MAX_SIZE` takes a hundred years."""
+    if isinstance(way, Const):
+        return type(way.value) is int and way.value <= 2**32
+    return made is not None and _shift(made) == (x, 1)
 
 
 def _items(block: Block, edge: Edge) -> int:
