@@ -113,3 +113,17 @@ def test_final_values_are_not_read_early() -> None:
 def test_sizes(n: int) -> None:
     agree(chain, np.linspace(-1.0, 1.0, n))
     agree(in_place, np.linspace(-1.0, 1.0, n), np.linspace(0.5, 1.0, n))
+
+
+def test_the_first_exception_comes_first() -> None:
+    def f(a, x, p):
+        s = t = 0.0
+        for i in range(3):
+            s += x[p[i]]
+        for i in range(3):
+            t += a / (i - 1)
+        return s * t
+
+    args = (1.0, np.ones(3), np.array([0, 1, 9]))
+    with pytest.raises(IndexError):
+        on_cpython(prepared(flatten(f, args)))(*args)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pullback.ad import compile as kernels
+from pullback.errors import TypingError
 
 from .harness import Derived, jvp
 from .test_traps import agree, difference
@@ -116,3 +117,14 @@ def test_machine_code() -> None:
     assert value == pytest.approx(wanted.value, rel=1e-13)
     np.testing.assert_allclose(dx, wanted.grads[0], rtol=1e-12)
     np.testing.assert_allclose(x, wanted.args[0], rtol=1e-13)
+
+
+def test_no_way_back() -> None:
+    def sinks(x, i):
+        if i > 2:
+            raise OverflowError(i)
+        x[i] = 1.0
+        return 2 * sinks(x, i + 1)
+
+    with pytest.raises(TypingError, match="returns on no path"):
+        Derived(lambda x: sinks(x, 0) if x[0] > 1.0 else x.sum(), (np.ones(4),))

@@ -374,6 +374,13 @@ def raises_from(n):
     return 1.0
 
 
+@case(3)
+def steps_by_nothing(n):
+    for _ in range(0, n, 0):
+        n += 1
+    return n
+
+
 def refuse(n):
     raise RuntimeError("never")
 

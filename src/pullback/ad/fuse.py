@@ -146,9 +146,10 @@ class Candidate:
         one, two = (self._touches(c.loop) for c in (self.first, self.second))
         if one is None or two is None or len(one) + len(two) > LIMIT:
             return False
-        if self._may_raise(self.first.loop) and self._writes_outside(two):
+        raises = [self._may_raise(c.loop) for c in (self.first, self.second)]
+        if all(raises):  # which of the two comes first is for the program to say
             return False
-        if self._may_raise(self.second.loop) and self._writes_outside(one):
+        if any(r and self._writes_outside(there) for r, there in zip(raises, (two, one))):
             return False
         return not any(
             (a.is_call(prims.store) or b.is_call(prims.store))

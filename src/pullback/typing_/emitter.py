@@ -21,7 +21,6 @@ from ..ir.core import (
     Loc,
     Op,
     Operand,
-    Raise,
     Slot,
     Undef,
     Value,
@@ -165,7 +164,7 @@ class Emitter:
         """The result of a specialised function on these arguments: inlined, or called."""
         limit = MAX_LATE if self.written > MAX_FUNCTION else MAX_INLINE
         stays = spec.recursive or (spec.size > limit and not spec.trusted)
-        if stays and not cells:
+        if stays and not cells and (spec.recursive or spec.result is not None):
             return self.call_specialised(spec, forms)
         if spec in self.inlining:
             raise TypingError(f"{spec.name} is recursive and uses variables of the function around")
@@ -181,17 +180,15 @@ class Emitter:
         return form
 
     def call_specialised(self, spec: Spec, forms: tuple[Form, ...]) -> Form:
+        if spec.result is None:
+            raise TypingError(f"{spec.name}() calls itself, and returns on no path", loc=self.loc)
         target = self.shared.specialised(spec)
         operands: list[Operand] = []
         for f, a in zip(forms, spec.args):
             self.flat_leaves(f, a, operands)
-        result = [a.type for a in leaves(spec.result)] if spec.result is not None else []
+        result = [a.type for a in leaves(spec.result)]
         value = self.call(target, operands, types.Tuple(result))
         self.calls.append((self.block.ops[-1], target))
-        if spec.result is None:
-            never = self.call(RuntimeError, (Const("never returns"),), types.pyobject)
-            self.block.term = Raise(never, None, self.loc)
-            raise Unreachable
         items = iter(
             [self.call(operator.getitem, (value, Const(i)), t) for i, t in enumerate(result)]
         )
@@ -245,7 +242,7 @@ class Shared:
     def specialised(self, spec: Spec) -> Specialised:
         if spec not in self.made:
             params = tuple(x.type for a in spec.args for x in leaves(a))
-            result = tuple(x.type for x in leaves(spec.result)) if spec.result else ()
+            result = tuple(x.type for x in leaves(spec.result))
             self.made[spec] = Specialised(spec.name.split(".")[-1], params, result)
             self.todo.append(spec)
         return self.made[spec]

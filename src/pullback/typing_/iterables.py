@@ -44,8 +44,14 @@ def _range(r: Any, c: Call) -> Action:
     for _, a in parts:
         if not isinstance(a.type, (types.Integer, types.Boolean)):
             raise TypingError(f"range over {a!r}", hint="its arguments must be integers")
+    if parts[2][1].known and parts[2][1].const == 0:
+        return r.enter(c, _without_step)
     elements = tuple(a if a.type is types.int64 and a.py else _as_int(a) for _, a in parts)
     return products.Pack(ATuple(elements, range), parts)
+
+
+def _without_step(*ends: int) -> Any:
+    raise ValueError("range() arg 3 must not be zero")
 
 
 def _as_int(a: Any) -> AVal:
