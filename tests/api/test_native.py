@@ -125,3 +125,20 @@ def test_large_tapes_are_reused():
     assert g(0.3, 10) == small and g(0.3, 200_000) == large
     clear_buffers()
     assert g(0.3, 200_000) == large
+
+
+def test_views_from_the_tape_of_a_pullback():
+    """The reverse half gets its argument, and from the tape a view of it that nobody shows to the
+    compiler."""
+
+    def f(x, turned):
+        y = x[::-1] if turned else x[:]
+        for i in range(x.size):
+            y[i] = y[i] * x[0] + x[i]
+        return (y * x).sum()
+
+    x = np.array([-0.8, 0.5, 0.6, 0.2])
+    for turned in (False, True):
+        _, back = pb.vjp(f, x.copy(), turned)
+        expected = pb.grad(f, options={"run": "python"})(x.copy(), turned)
+        assert np.allclose(back(1.0)[0], expected, rtol=1e-12)

@@ -32,7 +32,7 @@ from .giveback import give_back
 from .kinds import is_array
 from .overlap import decide_copies
 from .promote import promote
-from .roots import drop_labels
+from .roots import drop_labels, meets_arguments
 from .sweep import one_sweep
 from .temporaries import hoist_temporaries
 from .views import look_through
@@ -131,7 +131,7 @@ def _gradient(
     back = None
     if built.reverse is not None:
         parts["reverse"] = last = polished(built.reverse) if fast else clean(built.reverse)
-        back = _executable(last, options, flat)
+        back = _executable(last, options, flat, apart=not meets_arguments(built.reverse))
     return Kernel(flat, _executable(first, options, flat), 1, back, built, parts=parts)
 
 
@@ -235,7 +235,11 @@ def _users_rule(f: Any) -> bool:
     return isinstance(f, FunctionType) and f not in PRIMS and registry.scalar(f) is not None
 
 
-def _executable(ir: IR, options: Options, flat: Flat) -> Callable[..., Any]:
+def _executable(
+    ir: IR, options: Options, flat: Flat, *, apart: bool | None = None
+) -> Callable[..., Any]:
+    """The function as it runs. ``apart``: whether its array arguments share memory neither with
+    each other nor with arrays that it gets from elsewhere; by default what the code tells."""
     if any(_users_rule(op.callee) for op in ir.ops()):
         ir = reflat(ir, ruled=False)  # such functions are entered now
     if options.run == "python":
@@ -245,8 +249,9 @@ def _executable(ir: IR, options: Options, flat: Flat) -> Callable[..., Any]:
 
     program = [flat.ir, *(c.flat.ir for c in callees_of(flat.ir))]
     fastmath = options.fastmath or flat.semantics.fastmath
-    # noalias: callers refuse overlapping arrays of which one is written
-    chosen = {"fastmath": fastmath, "noalias": True, "cache": options.cache}
+    # callers refuse overlapping arrays of which one is written
+    apart = not meets_arguments(ir) if apart is None else apart
+    chosen = {"fastmath": fastmath, "noalias": apart, "cache": options.cache}
     chosen["kernels"] = tuple(sorted(kernels_for(program)))
     return compile_native(ir, options=chosen)
 

@@ -54,6 +54,21 @@ def drop_labels(ir: IR) -> None:
             op.args = op.args[:LABELS]
 
 
+def meets_arguments(ir: IR) -> bool:
+    """Whether an array from the tape, which another function put there, may be an argument or a
+    part of one. (What this function put there itself the compiler has seen to escape.)"""
+    peeks = [op for op in ir.ops() if op.is_call(prims.peek) and is_array(op.result.type)]
+    unknown = [op for op in peeks if any(k >= 0 for k in _labels(op))]
+    return bool(unknown) and not any(
+        op.is_call(prims.poke) and is_array(getattr(op.args[3], "type", None)) for op in ir.ops()
+    )
+
+
+def _labels(peek: Op) -> tuple[int, ...]:
+    """The labels of an array from the tape; a parameter's if it has none."""
+    return peek.args[LABELS].value if len(peek.args) > LABELS else (0,)  # type: ignore[union-attr]
+
+
 def is_view(op: Op) -> bool:
     """Whether the result is the memory of an operand; a cast of an array only changes what is known
     of its layout."""
