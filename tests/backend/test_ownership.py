@@ -5,7 +5,7 @@ import operator
 import numpy as np
 from numba import types
 
-from pullback.backend.emit import is_view
+from pullback.backend.emit import whole
 from pullback.backend.ownership import Ownership
 from pullback.runtime import prims
 from tests.backend.irs import Writer
@@ -14,7 +14,7 @@ V, I8, B1 = types.float64[::1], types.int64, types.boolean
 
 
 def ownership(ir):
-    return Ownership(ir, lambda t: isinstance(t, types.Array | types.BaseTuple), is_view)
+    return Ownership(ir, lambda t: isinstance(t, types.Array | types.BaseTuple), whole)
 
 
 def test_arguments_and_their_views_have_no_owner():
@@ -70,3 +70,14 @@ def test_a_parameter_that_a_fresh_array_reaches_is_counted():
     assert own.crossing(body, body.edges[0]) == ([], [])  # the fresh one moves
     copy = next(k for k, op in enumerate(body.ops) if op.is_call(prims.own))
     assert (p in own.before(body)[copy], p in own.before(body)[copy + 1]) == (True, False)
+
+
+def test_an_array_of_which_less_is_known_is_no_other():
+    loose = types.Array(types.float64, 1, "A")
+    w = Writer(("x", V))
+    a = w(prims.own, w.params[0])
+    of_argument = w(prims.cast, loose, w.params[0], type=loose)
+    of_fresh = w(prims.cast, loose, a, type=loose)
+    own = ownership(w.returns(of_argument, of_fresh))
+    assert of_argument not in own.owner
+    assert own.owner[of_fresh] is a

@@ -37,7 +37,7 @@ from ..ir.core import (
     Value,
 )
 from ..runtime import frame as words
-from ..runtime import vmath
+from ..runtime import prims, vmath
 from ..runtime.native_core import (
     I32,
     I64,
@@ -67,9 +67,12 @@ NUMBA_NAMES = {operator.abs: builtins.abs, builtins.pow: operator.pow}
 _signatures: dict[Any, Any] = {}
 
 
-def is_view(op: Op) -> bool:
-    """Whether the result is part of the first operand, uncounted."""
-    return op.callee in VIEWS or op.is_call(operator.getitem)
+def whole(op: Op) -> Operand | None:
+    """The operand that the result is part of, uncounted; None if there is none. (A cast of an array
+    changes what is known of its layout.)"""
+    if op.callee in VIEWS or op.is_call(operator.getitem):
+        return op.args[1]
+    return op.args[2] if op.is_call(prims.cast) else None
 
 
 class Body:
@@ -99,7 +102,7 @@ class Body:
             self.env[p] = (types.int64, frame) if a is None else (value_type(p), a)
         self.sites = sites
         self.kernels, self.used_kernels = kernels, False
-        self.ownership = Ownership(ir, self.holds, is_view)
+        self.ownership = Ownership(ir, self.holds, whole)
         self.alive: set[Value] = set()
         self.slots: dict[Slot, Any] = {}
         self.exits: dict[frozenset[Value], Any] = {}

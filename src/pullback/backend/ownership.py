@@ -22,14 +22,16 @@ OUTLIVING = {
 
 
 class Ownership:
-    """``holds(type)``: whether values of a type hold counts; ``is_view(op)``: whether the result of
-    an operation is part of its first operand, uncounted."""
+    """``holds(type)``: whether values of a type hold counts; ``whole(op)``: the operand that the
+    result of an operation is part of, uncounted; None if it is of its own."""
 
-    def __init__(self, ir: IR, holds: Callable[[Any], bool], is_view: Callable[[Op], bool]) -> None:
+    def __init__(
+        self, ir: IR, holds: Callable[[Any], bool], whole: Callable[[Op], Operand | None]
+    ) -> None:
         self.ir = ir
         self.graph = flow(ir)
         self.order = depth_first(self.graph, ir.entry.id)[::-1]
-        self.holds, self.is_view = holds, is_view
+        self.holds, self.whole = holds, whole
         self.owner: dict[Value, Value] = {}
         self._find_owners()
         self.into: dict[int, set[Value]] = {b: set() for b in self.order}
@@ -67,10 +69,11 @@ class Ownership:
                 v = op.result
                 if not self.holds(v.type) or op.callee in OUTLIVING:
                     continue
-                if not self.is_view(op):
+                x = self.whole(op)
+                if x is None:
                     owner[v] = v
-                elif op.args[1] in owner:
-                    owner[v] = owner[op.args[1]]  # type: ignore[index]
+                elif x in owner:
+                    owner[v] = owner[x]  # type: ignore[index]
         return owner
 
     def owners(self, operands: Iterable[Operand]) -> set[Value]:
