@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.ad import build, reverse, sources
+from pullback.ad import build, memory, points, reverse
 from pullback.rules import registry
 
 from .test_traps import agree, rotate, swap_arrays
@@ -52,9 +52,30 @@ def test_a_dropped_save_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unsound_evaluation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources.Chooser, "_memory_agrees", lambda self, load, points: True)
+    monkeypatch.setattr(memory.Memory, "spoilt", lambda self, load, points: False)
     with pytest.raises(AssertionError):
         agree(seidel, X)
+
+
+def test_a_save_that_nobody_asks_for_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.Memory, "missed", lambda self, load, points: [])
+    with pytest.raises(AssertionError):
+        agree(seidel, X)
+
+
+def test_a_later_write_that_is_overlooked_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cleared(x):
+        s = 0.0
+        for i in range(1, len(x)):
+            s += x[i] * x[i - 1]
+        for i in range(len(x)):
+            x[i] = 0.5
+        return s + x.sum()
+
+    agree(cleared, X)
+    monkeypatch.setattr(points.Places, "_to", lambda self, block, region: 0)
+    with pytest.raises(AssertionError):
+        agree(cleared, X)
 
 
 def test_a_wrong_edge_copy_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

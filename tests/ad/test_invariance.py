@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pullback.ad import cheapest
 from pullback.ad.compile import PLANS
 from pullback.typing_ import Flat
 
@@ -76,6 +77,29 @@ def test_plans_agree_on_random_programs(seed: int) -> None:
     wanted = gradient(p.function, args, "naive", flat)
     for plan in PLANS:
         close(gradient(p.function, args, plan, flat), wanted, 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3200, 3206))
+def test_any_choice_of_saves_and_values_to_tape_is_sound(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, random = program(seed), Random(seed)
+    args = p.arguments()
+    if usable(p, args) is None:
+        return
+    flat = flatten(p.function, args)
+    wanted = gradient(p.function, args, "naive", flat)
+    solved = cheapest.Cut.solved
+
+    def anything(cut: Any) -> Any:
+        _, saves = solved(cut)
+        tape = {v for v in cut.into if random.random() < share}
+        on_demand = [op for op in cut.on_demand if random.random() < share]
+        return tape, list(dict.fromkeys([*saves, *on_demand]))
+
+    monkeypatch.setattr(cheapest.Cut, "solved", anything)
+    for share in (0.2, 0.5, 0.8):
+        close(gradient(p.function, args, "full", flat), wanted, 1e-12)
 
 
 @pytest.mark.parametrize("plan", PLANS)

@@ -31,7 +31,7 @@ class Dependence:
     roots: Roots
     counted: dict[Loop, CountedLoop]
     definition: dict[Value, Op] = field(init=False)
-    _memo: dict[tuple[Op, Op, bool], bool] = field(default_factory=dict)
+    _memo: dict[object, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.definition = {op.result: op for op in self.ir.ops()}
@@ -54,14 +54,15 @@ class Dependence:
         return not pair.never(len(pair.common), (first, second))
 
     def _ask(self, load: Op, store: Op, carried: bool) -> bool:
-        key = (load, store, carried)
+        if not self._comparable(load.args[1], store.args[1]):
+            return True
+        home = self.s.home
+        key = carried, home[load.result], subscripts(load), home[store.result], subscripts(store)
         if key not in self._memo:
             self._memo[key] = self._may(load, store, carried)
         return self._memo[key]
 
     def _may(self, load: Op, store: Op, carried: bool) -> bool:
-        if not self._comparable(load.args[1], store.args[1]):
-            return True
         pair = Pair(self, load, store)
         levels = range(len(pair.common)) if carried else [len(pair.common)]
         return not all(pair.never(level) for level in levels)

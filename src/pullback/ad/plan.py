@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from ..ir.core import IR, Value
 from ..ir.loops import CountedLoop, Loop, counted
@@ -33,14 +32,8 @@ class Source(Enum):
     TAPE = "tape"
 
 
-class Point(NamedTuple):
-    """A place in the forward program: position in a block, -1 its beginning."""
-
-    block: int
-    at: int
-
-
-BEGIN = -1
+GUESS = 16.0
+"""How often a loop goes round of which nothing is known."""
 
 
 @dataclass
@@ -73,6 +66,17 @@ class Plan:
     def is_effective(self, loop: Loop) -> bool:
         return not self.effective.isdisjoint(loop.blocks)
 
+    def rounds(self, block: int) -> float:
+        """How often a block runs, as far as can be guessed."""
+        return self._rounds(self.structure.forest.innermost(block))
+
+    def _rounds(self, loop: Loop | None) -> float:
+        if loop is None:
+            return 1.0
+        c = self.counted.get(loop)
+        trips = GUESS if c is None or c.trips is None else max(c.trips, 1)
+        return trips * self._rounds(loop.parent)
+
 
 def count_loops(ir: IR, plan: Plan) -> None:
     for loop in plan.structure.loops:
@@ -90,14 +94,3 @@ def innermost_common(a: Loop | None, b: Loop | None) -> Loop | None:
     while b is not None and b.header not in around:
         b = b.parent
     return b
-
-
-def reaches(s: Structure, a: Point, b: Point, region: Loop | None) -> bool:
-    """Whether ``b`` may run after ``a`` in the same iteration of ``region`` (ever, if None)."""
-    if a.block == b.block and a.at < b.at:
-        return True
-    return b.block in s.reach(a.block, region)
-
-
-def weight(s: Structure, block: int) -> float:
-    return 16.0 ** s.forest.depth(block)

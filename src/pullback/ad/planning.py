@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from ..ir.core import IR, Value
-from ..ir.loops import Loop
+from collections.abc import Collection
+
+from ..ir.core import IR, Op, Value
 from .adjoint import Primal
+from .cheapest import cheapest, cheapest_saves
 from .control import find_effects, remember
+from .kinds import is_array
 from .plan import Plan, Source, count_loops
 from .roots import Roots
-from .saves import all_stores, check_calls, choose_saves, forced_saves, save
-from .sources import Chooser
+from .saves import all_stores, check_calls, forced_saves, save
+from .sources import Asked, Program, spread
 from .structure import Structure
 
 
@@ -18,29 +21,34 @@ def make_plan(
 ) -> Plan:
     structure = Structure(ir)
     check_calls(ir, primal, roots, structure)
+    plan = Plan(structure, primal, split, policy, outputs)
+    count_loops(ir, plan)
+    program = Program(ir, plan, roots)
     stores = all_stores(ir, structure)
-    if policy == "full":
-        saves = choose_saves(ir, primal, roots, structure, split)
-    elif policy == "store":
+    asked: Asked = {}
+    saves: Collection[Op] = stores
+    if policy in ("full", "store"):
         saves = forced_saves(ir, primal, roots, structure)
-    else:
-        saves = stores
+        if policy == "full":
+            saves, asked = cheapest_saves(program, saves, stores)
     save(ir, primal, saves)
-    plan = Plan(Structure(ir), primal, split, policy, outputs)
+    asked.update((old, None) for old in primal.saved.values() if old is not None)
+    structure.locate()
     find_effects(ir, plan)
     remember(ir, plan)
-    plan.counter = _again_by_header(Structure(ir), plan)
-    count_loops(ir, plan)
-    chooser = Chooser(ir, plan, roots)
-    plan.sources = chooser.sources
-    for v in sorted(plan.sources, key=chooser.rank):
+    structure.locate()
+    program.remember()
+    plan.sources = sources(program, asked)
+    for v in sorted(plan.sources, key=lambda v: program.places.order[v]):
         if plan.sources[v] is Source.TAPE:
-            plan._records.setdefault(plan.structure.region(v), []).append(v)
+            plan._records.setdefault(structure.region(v), []).append(v)
     return plan
 
 
-def _again_by_header(structure: Structure, plan: Plan) -> dict[Loop, Value]:
-    """Control flow has new parameters: look at the function anew, and find the loops again."""
-    plan.structure = structure
-    old = {loop.header: n for loop, n in plan.counter.items()}
-    return {loop: old[loop.header] for loop in structure.loops if loop.header in old}
+def sources(program: Program, asked: Asked) -> dict[Value, Source]:
+    """Where needed values come from, now that it is known which stores are saved."""
+    policy, saves = program.plan.policy, program.plan.primal.saved
+    if policy == "full":
+        return cheapest(program, saves, (), asked).sources
+    stored = {"store": lambda v: not is_array(v.type), "recompute": lambda v: False}
+    return spread(program, saves, stored.get(policy, lambda v: True)).sources

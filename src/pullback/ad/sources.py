@@ -1,242 +1,211 @@
-"""Choose where each needed value comes from: users before what they use, so that all points at
-which a value is wanted are known when its turn comes."""
+"""Where each needed value comes from, given which stores are saved.
+
+A value that is wanted at some points is taped, or computed again from others that are then wanted
+at the same points: `Program` knows what has a choice, `spread` follows the wants from users to what
+they use, so that all points at which a value is wanted are known when its turn comes.
+"""
 
 from __future__ import annotations
 
-import math
-import operator
-from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
-import numpy as np
-
-from ..ir.core import CALL, IR, Const, Op, Operand, Value
+from ..ir.core import CALL, IR, Op, Operand, Value
 from ..passes import effects
-from ..rules import registry
 from ..runtime import prims
 from .adjoint import needs
 from .dependence import Dependence
 from .kinds import is_array
-from .plan import BEGIN, Plan, Point, Source, innermost_common, reaches, weight
-from .roots import Root, Roots, is_view
+from .memory import Memory
+from .plan import Plan, Source
+from .points import Places, Points
+from .roots import Roots, is_view
 
 
-class Chooser:
-    """Chooses the source of every needed value: users before what they use, so that all points at
-    which a value is wanted are known when its turn comes. A trial, before control flow remembers
-    anything, takes counters as given; it shares what is known of ``dependence`` with others."""
+class Program:
+    """What is to be planned: what the reverse half wants, and what could be computed again."""
 
-    def __init__(
-        self, ir: IR, plan: Plan, roots: Roots, dependence: Dependence | None = None
-    ) -> None:
-        self.ir, self.plan, self.roots, self.s = ir, plan, roots, plan.structure
-        self.trial = dependence is not None
-        self.sources: dict[Value, Source] = {}
-        self.points: dict[Value, list[Point]] = defaultdict(list)
-        self.definition: dict[Value, Op] = {op.result: op for op in ir.ops()}
-        self.order: dict[Value, int] = {}
+    def __init__(self, ir: IR, plan: Plan, roots: Roots) -> None:
+        self.ir, self.plan, self.s, self.roots = ir, plan, plan.structure, roots
+        self.places = Places(ir, self.s, plan.primal)
+        dependence = Dependence(ir, self.s, roots, plan.counted)
+        self.memory = Memory(plan.primal, roots, dependence, self.places)
         self.inductions = {c.var: loop for loop, c in plan.counted.items()}
+        self.given = {a for a in ir.args if is_array(a.type)} if plan.split else set()
+        self._needs: dict[Op, list[Value]] = {}
+        self.remembered = False
+        self._look()
+
+    def remember(self) -> None:
+        """Look again: elements are saved, and control flow remembers what it must."""
+        self.remembered = True
+        for op in self.plan.primal.saved:
+            self._needs.pop(op, None)
+        self.places.look()
+        self._look()
+
+    def _look(self) -> None:
+        plan = self.plan
+        self.definition = {op.result: op for op in self.ir.ops()}
         self.counters = {n: loop for loop, n in plan.counter.items()}
-        self.formulas = {
-            t: c
-            for (_, header), t in plan.trips.items()
-            for c in plan.counted.values()
-            if c.header == header and not c.breaks
-        }
-        self.dependence = dependence or Dependence(ir, plan.structure, roots, plan.counted)
-        self.place: dict[Value, Point] = {}
-        self.stores: list[tuple[Op, Point]] = []
-        self.calls: list[tuple[Op, Point]] = []  # those that write
-        for b in self.s.order:
-            for p in ir.blocks[b].params:
-                self.order[p] = len(self.order)
-                self.place[p] = Point(b, BEGIN)
-            for i, op in enumerate(ir.blocks[b].ops):
-                self.order[op.result] = len(self.order)
-                self.place[op.result] = Point(b, i)
-                if op.is_call(prims.store):
-                    self.stores.append((op, Point(b, i)))
-                elif op in plan.primal.writes:
-                    self.calls.append((op, Point(b, i)))
-        self._ask()
-        while self.pending:
-            v = max(self.pending, key=self.rank)
-            self.pending.discard(v)
-            self._choose(v)
+        heads = {c.header: c for c in plan.counted.values() if not c.breaks}
+        self.formulas = {t: heads[h] for (_, h), t in plan.trips.items() if h in heads}
+        self._source: dict[Value, Source | None] = {}
+        self._parts: dict[Value, tuple[Operand, ...] | None] = {}
 
-    def rank(self, v: Value) -> int:
-        return self.order[v]
-
-    def want(self, x: Operand, point: Point) -> None:
-        if isinstance(x, Value):
-            self.points[x].append(point)
-            if x not in self.sources:
-                self.pending.add(x)
-
-    def _ask(self) -> None:
-        """The demands of the reversed operations and of reversed control flow."""
-        self.pending: set[Value] = set()
-        self.direct: set[Value] = set()
-        plan, s = self.plan, self.s
-        for b in self.s.order:
+    def demands(self) -> Iterator[tuple[Value, Points]]:
+        """What the reversed operations and reversed control flow read, and where."""
+        plan, s, p = self.plan, self.s, self.places
+        for b in s.order:
             if b not in s.returning:
                 continue
-            for i, op in enumerate(self.ir.blocks[b].ops):
-                for v in needs(op, plan.primal).values:
-                    self.direct.add(v)
-                    self.want(v, Point(b, i))
+            for op in self.ir.blocks[b].ops:
+                if op.kind == CALL:
+                    if op not in self._needs:
+                        self._needs[op] = needs(op, plan.primal).values
+                    for v in self._needs[op]:
+                        yield v, 1 << p.at[op.result]
         for v in plan.outputs:
             assert s.exit is not None
-            self.want(v, Point(s.exit, len(self.ir.blocks[s.exit].ops)))
+            yield v, 1 << p.end[s.exit]
         for (landing, _), t in plan.trips.items():
-            self.want(t, Point(landing, BEGIN))
+            yield t, 1 << p.first[landing]
         for join, w in plan.which.items():
-            self.want(w, Point(join, BEGIN))
+            yield w, 1 << p.first[join]
 
-    def _choose(self, v: Value) -> None:
-        source = self._source(v)
-        self.sources[v] = source
-        if source is Source.AGAIN:
-            for x in self.definition[v].args:
-                for point in self.points[v]:
-                    self.want(x, point)
-        elif source is Source.COUNT:
-            for x in self._bounds(v):
-                for point in self.points[v]:
-                    self.want(x, point)
+    def to_save(self, store: Op) -> Iterator[tuple[Value, Points]]:
+        """What is wanted, and where, if a store is saved: its address."""
+        for x in (store.args[1], *store.args[3:]):
+            if isinstance(x, Value):
+                yield x, 1 << self.places.at[store.result]
 
-    def _bounds(self, v: Value) -> tuple[Operand, ...]:
-        """What an induction variable or a trip count is computed from."""
-        if v in self.formulas:
-            return self.formulas[v].start, self.formulas[v].stop
-        return (self.plan.counted[self.inductions[v]].start,) if v in self.inductions else ()
+    def without_choice(self, v: Value) -> Source | None:
+        """The source of a value for which there is only one."""
+        if v not in self._source:
+            self._source[v] = self._only(v)
+        return self._source[v]
 
-    def _source(self, v: Value) -> Source:
-        region = self.s.region(v)
-        if region is None and not self.plan.split:
-            return Source.LOCAL
-        if v in self.s.ir.args and is_array(v.type):
+    def _only(self, v: Value) -> Source | None:
+        if v in self.given or (self.s.region(v) is None and not self.plan.split):
             return Source.LOCAL  # split mode hands the arrays over again
         if v in self.counters:
             return Source.COUNT
         if self.plan.policy == "naive":
             return Source.TAPE
-        if self._induction(v):
+        if v in self.inductions and not self._uncounted(v):
             return Source.COUNT
-        if v in self.formulas and self._pays(v, self._bounds(v)):
-            return Source.COUNT
-        if self.plan.policy == "store" and not is_array(v.type):
-            return Source.TAPE
+        return None if self.parts(v) is not None else Source.TAPE
+
+    def _uncounted(self, v: Value) -> bool:
+        return self.remembered and self.inductions[v] not in self.plan.counter
+
+    def parts(self, v: Value) -> tuple[Operand, ...] | None:
+        """What ``v`` can be computed from, None if it cannot: for a load if memory agrees."""
+        if v not in self._parts:
+            self._parts[v] = self._made_of(v)
+        return self._parts[v]
+
+    def _made_of(self, v: Value) -> tuple[Operand, ...] | None:
+        if v in self.counters:
+            return ()
+        if v in self.formulas:
+            return self.formulas[v].start, self.formulas[v].stop
+        if v in self.inductions:
+            return None if self._uncounted(v) else (self.plan.counted[self.inductions[v]].start,)
         op = self.definition.get(v)
-        if op is None or not self.evaluable(op, self.points[v]):
-            return Source.TAPE
-        return Source.AGAIN if self._pays(v, op.args[1:]) else Source.TAPE
+        if op is None or op.kind != CALL:
+            return None
+        if op.is_call(prims.load) or is_view(op):
+            return op.args[1:]
+        return op.args[1:] if repeatable(op) and not is_array(v.type) else None
 
-    def evaluable(self, op: Op, points: list[Point]) -> bool:
-        """Whether the operation itself may be evaluated again at the mirrors of the points."""
-        if op.kind != CALL:
-            return False
-        if op.is_call(prims.load):
-            return self._memory_agrees(op, points)
-        return is_view(op) or (repeatable(op) and not is_array(op.result.type) and cheap(op))
-
-    def _memory_agrees(self, load: Op, points: list[Point]) -> bool:
-        read = self.roots[load.args[1]]
-        region = self.s.region(load.result)
-        start = self.place[load.result]
-        for store, at in self.stores:
-            if not (read & self.roots[store.args[1]]):
-                continue
-            if reaches(self.s, start, at, region) and self.dependence.same_iteration(load, store):
-                for p in points:
-                    if at == p or reaches(self.s, at, p, region):
-                        return False  # (a reversed store reads before it puts anything back)
-            if store not in self.plan.primal.saved and self.shows(load, store, points):
-                return False
-        return not any(self._call_shows(read, start, call, at, points) for call, at in self.calls)
-
-    def _call_shows(
-        self, read: frozenset[Root], start: Point, call: Op, at: Point, points: list[Point]
-    ) -> bool:
-        """Whether what a call writes may show when a load is evaluated again."""
-        hit = read & self.plan.primal.writes[call]
-        if not hit:
-            return False
-        region = self.s.forest.innermost(start.block)
-        between = any(at == p or reaches(self.s, at, p, region) for p in points)
-        if between and reaches(self.s, start, at, region):
-            return True
-        back = self.plan.primal.puts_back(call, hit)
-        return not back and any(reaches(self.s, p, at, None) for p in points)
-
-    def shows(self, load: Op, store: Op, points: list[Point]) -> bool:
-        """Whether a store that is not rolled back may show when the load is evaluated again at the
-        mirror of one of the points: it may run later and hit the element."""
-        at = self.place[store.result]
-        home = self.s.forest.innermost(at.block)
-        inner = self.s.forest.innermost(self.place[load.result].block)
-        shared = innermost_common(inner, home)
-        for p in points:
-            if reaches(self.s, p, at, None):
-                now = reaches(self.s, p, at, shared)
-                if self.dependence.later(load, store, now):
-                    return True
-        return False
-
-    def _induction(self, v: Value) -> bool:
-        return v in self.inductions and (self.trial or self.inductions[v] in self.plan.counter)
-
-    def _price(self, v: Operand, budget: list[int]) -> float:
-        """What it takes to have ``v`` as well: bytes to be taped, times how often."""
-        if not isinstance(v, Value) or v in self.direct or v in self.sources:
-            return 0.0
-        if self.s.region(v) is None and not self.plan.split:
-            return 0.0
-        if v in self.s.ir.args and is_array(v.type):
-            return 0.0
-        if v in self.counters or self._induction(v):
-            return 0.0
+    def load(self, v: Value) -> Op | None:
+        """The operation if the value is an element of an array."""
         op = self.definition.get(v)
-        budget[0] -= 1
-        if op is None or budget[0] < 0 or not self.evaluable(op, self.points[v]):
-            return self.taped(v)
-        return min(self.taped(v), sum(self._price(a, budget) for a in op.args[1:]))
+        return op if op is not None and op.is_call(prims.load) else None
 
     def taped(self, v: Value) -> float:
-        return prims.nbytes_of(v.type) * weight(self.s, self.s.home[v])
-
-    def _pays(self, v: Value, operands: tuple[Operand, ...]) -> bool:
-        """Whether computing ``v`` from these asks for less than storing it."""
-        if self.plan.policy == "recompute":
-            return True
-        budget = [12]
-        return sum(self._price(x, budget) for x in operands) < self.taped(v)
+        """Bytes on the tape, times how often."""
+        return prims.nbytes_of(v.type) * self.plan.rounds(self.s.home[v])
 
 
-EXPENSIVE_MODULES = ("math", "cmath", "numpy")
-QUICK = (
-    *(math.sqrt, math.fabs, math.floor, math.ceil, math.trunc),
-    *(np.sqrt, np.absolute, np.floor, np.ceil),
-)
-"""One instruction each: no dearer than a trip to the tape and back, which leaves the cache."""
+Asked = dict[Value, tuple[Op, ...] | None]
+"""For each load the stores that must be saved if it is evaluated again where it is wanted; None if
+it may not be."""
+
+
+@dataclass
+class Spread:
+    """``points``: where each value is wanted; ``saves``: the stores that are saved; ``asked``: by
+    which loads."""
+
+    saves: dict[Op, None]
+    sources: dict[Value, Source] = field(default_factory=dict)
+    points: dict[Value, Points] = field(default_factory=dict)
+    asked: Asked = field(default_factory=dict)
+
+
+def spread(
+    program: Program,
+    saves: Iterable[Op],
+    tape: Callable[[Value], bool],
+    *,
+    on_demand: Container[Op] = (),
+) -> Spread:
+    """Choose the tape for what it is said of, and for loads if memory does not agree; for all else
+    to compute it again. Stores ``on_demand`` are saved when a load asks for it."""
+    made = Spread(dict.fromkeys(saves))
+    points, order, memory = made.points, program.places.order, program.memory
+    queue: list[tuple[int, Value]] = []
+    spread_: dict[Value, Points] = {}
+
+    def want(x: Operand, at: Points) -> None:
+        if isinstance(x, Value):
+            old = points.get(x, 0)
+            if old | at != old:
+                points[x] = old | at
+                if old == spread_.get(x, 0):  # it is not in the queue
+                    heappush(queue, (-order[x], x))
+
+    def agrees(load: Op, at: Points) -> bool:
+        asked = None if memory.spoilt(load, at) else tuple(memory.missed(load, at))
+        made.asked[load.result] = asked
+        if asked is None:
+            return False
+        new = [store for store in asked if store not in made.saves]
+        if any(store not in on_demand for store in new):
+            return False
+        for store in new:
+            made.saves[store] = None
+            for x, there in program.to_save(store):
+                want(x, there)
+        return True
+
+    for v, at in program.demands():
+        want(v, at)
+    for store in made.saves:
+        for v, at in program.to_save(store):
+            want(v, at)
+    while queue:
+        _, v = heappop(queue)
+        at = spread_[v] = points[v]
+        source = program.without_choice(v)
+        if source is None:
+            load = program.load(v)
+            again = load is None or agrees(load, at)
+            if tape(v) or not again:
+                source = Source.TAPE
+            else:
+                source = Source.COUNT if v in program.formulas else Source.AGAIN
+        made.sources[v] = source
+        if source is Source.AGAIN or source is Source.COUNT:
+            for x in program.parts(v) or ():
+                want(x, at)
+    return made
 
 
 def repeatable(op: Op) -> bool:
     """Whether the result depends on the operands alone. That it may raise is no matter: it did not
     the first time."""
     return not effects.effects(op) & ~effects.Effect.RAISE
-
-
-def cheap(op: Op) -> bool:
-    """Whether computing the scalar again costs no more than storing and reading it."""
-    f = op.callee
-    if f in (operator.pow, operator.truediv, operator.mod, operator.floordiv):
-        return f is not operator.pow or isinstance(op.args[2], Const)
-    if registry.scalar(f) is None or f in QUICK:
-        return True
-    return getattr(f, "__module__", None) not in EXPENSIVE_MODULES and not isinstance(f, _ufunc())
-
-
-def _ufunc() -> type:
-    import numpy as np
-
-    return np.ufunc

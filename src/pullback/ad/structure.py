@@ -50,11 +50,7 @@ class Structure:
         self.loops: list[Loop] = list(self.forest)
         self.tree = dominators(ir)
         self.home: dict[Value, int] = {}  # block in which a value is defined
-        for b in ir:
-            for p in b.params:
-                self.home[p] = b.id
-            for op in b.ops:
-                self.home[op.result] = b.id
+        self.locate()
         returns = [b.id for b in ir if isinstance(b.term, Return)]
         self.exit: int | None = returns[0] if returns else None
         self.returning = self._returning()
@@ -66,6 +62,14 @@ class Structure:
                 left = [loop for loop in self.around(p) if b.id not in loop.blocks]
                 if left:
                     self.landing[b.id] = (p, left)
+
+    def locate(self) -> None:
+        """Note where values are defined: again when there are new ones."""
+        for b in self.ir:
+            for p in b.params:
+                self.home[p] = b.id
+            for op in b.ops:
+                self.home[op.result] = b.id
 
     def around(self, block: int) -> list[Loop]:
         """The loops that hold the block, innermost first."""
@@ -103,11 +107,7 @@ class Structure:
         inner loop leads back to it."""
         key = (block, region.header if region else None)
         if key not in self._reach:
-            barred = set()
-            loop = region
-            while loop is not None:
-                barred.add(loop.header)
-                loop = loop.parent
+            barred = _headers(region)
             seen: set[int] = set()
             stack = list(self.ir.blocks[block].successors)
             while stack:
@@ -117,3 +117,25 @@ class Structure:
                     stack += self.ir.blocks[b].successors
             self._reach[key] = frozenset(seen)
         return self._reach[key]
+
+    def leading(self, block: int, region: Loop | None) -> set[int]:
+        """The blocks from which ``block`` is in reach."""
+        barred = _headers(region)
+        seen: set[int] = set()
+        stack = [] if block in barred else [block]
+        while stack:
+            for p in self.preds[stack.pop()]:
+                if p not in seen:
+                    seen.add(p)
+                    if p not in barred:
+                        stack.append(p)
+        return seen
+
+
+def _headers(loop: Loop | None) -> set[int]:
+    """The headers of a loop and of those around it."""
+    found = set()
+    while loop is not None:
+        found.add(loop.header)
+        loop = loop.parent
+    return found
