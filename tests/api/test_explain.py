@@ -104,3 +104,24 @@ def test_trip_counts_in_shapes():
         return s
 
     assert "(x.shape[0] - 1) / 2" in pb.explain(f, np.ones(5)).tape
+
+
+def smoothed(x, steps):
+    u = x.copy()
+    s = 0.0
+    for _ in range(steps):
+        for i in range(1, len(u) - 1):
+            s += u[i - 1] * u[i] * u[i + 1]
+        for _ in range(4):
+            for i in range(1, len(u) - 1):
+                u[i] = 0.25 * (u[i - 1] + 2.0 * u[i] + u[i + 1])
+    return s
+
+
+def test_copies_of_arrays():
+    e = pb.explain(smoothed, np.ones(10), 5)
+    assert e.copies == "8 B × x.shape[0] × steps"
+    read = smoothed.__code__.co_firstlineno + 5
+    assert f"array copied (out) {e.copies}" in lines(str(e))[read]
+    assert f"copies of arrays: {e.copies}" in str(e)
+    assert e.tape == "24 B × steps" and e.tape_bytes == 5 * 24

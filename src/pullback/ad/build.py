@@ -29,6 +29,7 @@ from .activity import Activity, returned
 from .adjoint import Primal, check_losses, check_parts
 from .alternate import alternate
 from .calls import is_active_call, is_outlined, pair_of
+from .forwarding import forward_stores
 from .kinds import is_active_array, is_array, is_scalar, type_of
 from .overlap import decide_copies
 from .plan import Plan
@@ -78,6 +79,7 @@ def build(
         for turn in (reuse, alternate, rotate):
             if turn(ir):
                 optimize(ir)
+        forward_stores(ir, stored=False)
     normalise(ir)
     lcssa(ir)
     decide_copies(ir)

@@ -27,16 +27,12 @@ from .plan import Source
 from .sources import Asked, Program, Spread, spread
 
 
-def cheapest_saves(
-    program: Program, must: Collection[Op], stores: Container[Op]
-) -> tuple[Collection[Op], Asked]:
-    """The stores to save for the cheapest plan, with those that ``must`` be; and what loads ask of
-    them."""
+def cheapest_saves(program: Program, must: Collection[Op], stores: Container[Op]) -> Spread:
+    """A plan with the stores to save for the cheapest one, among them those that ``must`` be."""
     most = spread(program, must, lambda v: False, on_demand=stores)
     if len(most.saves) == len(must):
-        return must, most.asked
-    found = cheapest(program, must, stores, most.asked)
-    return found.saves, found.asked
+        return most
+    return cheapest(program, must, stores, most.asked)
 
 
 def cheapest(
@@ -53,7 +49,7 @@ def cheapest(
         if best is not None and now >= cost:
             return best
         best, cost, before = found, now, asked
-        asked = {**before, **found.asked}
+        asked = found.asked = {**before, **found.asked}
         if asked == before:
             return best
 
@@ -62,7 +58,8 @@ def price(program: Program, plan: Spread) -> float:
     """The bytes of the tape, and what is computed again in terms of them."""
     taped = sum(program.taped(v) for v, how in plan.sources.items() if how is Source.TAPE)
     again = sum(effort(program, v) for v, how in plan.sources.items() if how is Source.AGAIN)
-    return taped + again + sum(saving(program, store) for store in plan.saves)
+    copied = sum(n for x, n in program.content.items() if plan.sources.get(x) is Source.LOCAL)
+    return taped + copied + again + sum(saving(program, store) for store in plan.saves)
 
 
 def effort(program: Program, v: Value) -> float:

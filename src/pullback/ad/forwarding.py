@@ -11,9 +11,9 @@ from ..runtime import prims
 from .roots import Roots
 
 
-def forward_stores(ir: IR) -> None:
-    """Within a block, a load of what was just stored is the stored value, and a second load of
-    what was not changed is the first."""
+def forward_stores(ir: IR, *, stored: bool = True) -> None:
+    """Within a block, a load of what was just stored is the stored value (unless ``stored`` is
+    false), and a second load of what was not changed is the first."""
     roots = Roots(ir)
     gone: dict[Value, Operand] = {}
     for block in ir:
@@ -30,7 +30,12 @@ def forward_stores(ir: IR) -> None:
                 written = roots[op.args[1]]
                 known = {k: v for k, v in known.items() if not roots[k[0]] & written}
                 v, x = op.args[2], op.args[1]
-                if isinstance(v, Value) and isinstance(x, Value) and v.type == x.type.dtype:
+                if (
+                    stored
+                    and isinstance(v, Value)
+                    and isinstance(x, Value)
+                    and v.type == x.type.dtype
+                ):
                     known[_place(op, gone)] = v
             elif op.kind != CALL or effects.effects(op) & effects.Effect.WRITE:
                 known = {}

@@ -53,6 +53,7 @@ class Plan:
     which: dict[int, Value] = field(default_factory=dict)
     effective: set[int] = field(default_factory=set)
     skipped: dict[int, int] = field(default_factory=dict)  # join -> the dominator to go on with
+    copies: dict[Value, Value] = field(default_factory=dict)  # load -> the copy that it reads again
 
     def taped(self, region: Loop | None) -> list[Value]:
         """The values of a record, in the order of their definition."""

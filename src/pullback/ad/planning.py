@@ -14,6 +14,7 @@ from .roots import Roots
 from .saves import all_stores, check_calls, forced_saves, save
 from .sources import Asked, Program, spread
 from .structure import Structure
+from .whole import with_copies
 
 
 def make_plan(
@@ -30,15 +31,16 @@ def make_plan(
     if policy in ("full", "store"):
         saves = forced_saves(ir, primal, roots, structure)
         if policy == "full":
-            saves, asked = cheapest_saves(program, saves, stores)
+            found = cheapest_saves(program, saves, stores)
+            found = with_copies(program, found, saves, stores, primal.shadows.tape)
+            saves, asked = list(found.saves), found.asked
     save(ir, primal, saves)
     asked.update((old, None) for old in primal.saved.values() if old is not None)
     structure.locate()
     find_effects(ir, plan)
     remember(ir, plan)
-    structure.locate()
     program.remember()
-    plan.sources = sources(program, asked)
+    plan.sources, plan.copies = sources(program, asked), program.copies
     for v in sorted(plan.sources, key=lambda v: program.places.order[v]):
         if plan.sources[v] is Source.TAPE:
             plan._records.setdefault(structure.region(v), []).append(v)

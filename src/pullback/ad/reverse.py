@@ -138,7 +138,10 @@ class Reverse:
         if source is Source.COUNT:
             return self._counted(v)
         op = self.definition[v]
-        args = tuple(self.recover(a) for a in op.args)
+        args = op.args
+        if v in self.plan.copies:
+            args = (args[0], self.plan.copies[v], *args[2:])
+        args = tuple(self.recover(a) for a in args)
         if op.is_call(prims.index):  # it was in range the first time
             return self.b.call(prims.wrap, *args[1:3], type=v.type)
         new = Op(op.kind, self.out.value(v.name, v.type), args, op.attr, self.b.loc)
@@ -362,6 +365,8 @@ class Reverse:
         if self.roots is not None and self.roots[v]:
             positions = {x: self.out.args.index(y) for x, y in self.given.items()}
             labels = (Const(tuple(sorted(label(r, positions) for r in self.roots[v]))),)
+        elif v in self.plan.copies.values():  # memory that nobody writes to any more
+            labels = (Const((label(v, {}),)),)
         return self.b.call(prims.peek, address, at, v.type, *labels, type=v.type)
 
     def _columns_back(self, loop: Loop, layout: Any) -> None:

@@ -128,11 +128,12 @@ class Roots:
         """Note what the array that ``op`` results in may be."""
         v = op.result
         if op.is_call(prims.peek):
+            if not half and len(op.args) > LABELS:
+                self.of[v] = self._labelled(op)
+                return
             flows[v].append(CELLS)
             if half:
                 self.of[v] = frozenset([v])
-            elif len(op.args) > LABELS:
-                self.of[v] = self._labelled(op)
         elif op.kind == SLOTGET:
             flows[v].append(op.attr)
         elif is_view(op):

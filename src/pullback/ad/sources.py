@@ -33,6 +33,8 @@ class Program:
         self.memory = Memory(plan.primal, roots, dependence, self.places)
         self.inductions = {c.var: loop for loop, c in plan.counted.items()}
         self.given = {a for a in ir.args if is_array(a.type)} if plan.split else set()
+        self.copies: dict[Value, Value] = {}  # element -> copy of the array from which it is read
+        self.content: dict[Value, float] = {}  # copy -> its bytes, times how often it is made
         self._needs: dict[Op, list[Value]] = {}
         self.remembered = False
         self._look()
@@ -42,6 +44,11 @@ class Program:
         self.remembered = True
         for op in self.plan.primal.saved:
             self._needs.pop(op, None)
+        self.look()
+
+    def look(self) -> None:
+        """Look at the operations again: there are others."""
+        self.s.locate()
         self.places.look()
         self._look()
 
@@ -116,6 +123,8 @@ class Program:
         op = self.definition.get(v)
         if op is None or op.kind != CALL:
             return None
+        if v in self.copies:
+            return self.copies[v], *op.args[2:]
         if op.is_call(prims.load) or is_view(op):
             return op.args[1:]
         return op.args[1:] if repeatable(op) and not is_array(v.type) else None
@@ -125,9 +134,18 @@ class Program:
         op = self.definition.get(v)
         return op if op is not None and op.is_call(prims.load) else None
 
+    def asks(self, load: Op, at: Points) -> tuple[Op, ...] | None:
+        """The stores that must be saved if the load is evaluated again at these points; None if it
+        may not be."""
+        if load.result in self.copies:
+            return ()
+        memory = self.memory
+        return None if memory.spoilt(load, at) else tuple(memory.missed(load, at))
+
     def taped(self, v: Value) -> float:
         """Bytes on the tape, times how often."""
-        return prims.nbytes_of(v.type) * self.plan.rounds(self.s.home[v])
+        handle = prims.nbytes_of(v.type) * self.plan.rounds(self.s.home[v])
+        return handle + self.content.get(v, 0.0)
 
 
 Asked = dict[Value, tuple[Op, ...] | None]
@@ -156,7 +174,7 @@ def spread(
     """Choose the tape for what it is said of, and for loads if memory does not agree; for all else
     to compute it again. Stores ``on_demand`` are saved when a load asks for it."""
     made = Spread(dict.fromkeys(saves))
-    points, order, memory = made.points, program.places.order, program.memory
+    points, order = made.points, program.places.order
     queue: list[tuple[int, Value]] = []
     spread_: dict[Value, Points] = {}
 
@@ -169,8 +187,7 @@ def spread(
                     heappush(queue, (-order[x], x))
 
     def agrees(load: Op, at: Points) -> bool:
-        asked = None if memory.spoilt(load, at) else tuple(memory.missed(load, at))
-        made.asked[load.result] = asked
+        asked = made.asked[load.result] = program.asks(load, at)
         if asked is None:
             return False
         new = [store for store in asked if store not in made.saves]

@@ -66,12 +66,13 @@ def explain(
 @dataclass
 class Line:
     """What happens on a source line; ``stored`` and ``saved``: by how often, " × steps", the names
-    and bytes of what is kept each time."""
+    and bytes of what is kept each time; ``copied``: the names and bytes of copies of arrays."""
 
     active: set[str] = field(default_factory=set)
     again: set[str] = field(default_factory=set)
     stored: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     saved: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    copied: list[tuple[str, str]] = field(default_factory=list)
 
     def __str__(self) -> str:
         parts = []
@@ -83,6 +84,7 @@ class Line:
             for times, values in kept.items():
                 names = _listed({name for name, _ in values}) if what == "stored" else ""
                 parts.append(f"{what}{names} {sum(n for _, n in values)} B{times}")
+        parts += [f"array copied{_listed([name])} {size}" for name, size in self.copied]
         return "; ".join(parts)
 
 
@@ -97,6 +99,7 @@ class Explanation:
     seconds: dict[str, float] = field(default_factory=dict)
     tape: str = ""  # the bytes of the tape, as a formula
     tape_bytes: int = 0
+    copies: str = ""  # the bytes of arrays that are saved as a whole, as a formula
     slow: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -109,6 +112,8 @@ class Explanation:
         if inside := str(self.inside):
             out.append(f"      in NumPy's functions: {inside}")
         out += ["", f"tape: {self.tape or 'nothing'}; at these arguments {self.tape_bytes} bytes"]
+        if self.copies:
+            out.append(f"copies of arrays: {self.copies}")
         total = sum(self.seconds.values()) or 1.0
         split = ", ".join(f"{k} {v:.2f} s ({v / total:.0%})" for k, v in self.seconds.items())
         out.append(f"first compile {total:.2f} s: {split}")
@@ -191,6 +196,13 @@ def _kept(made: Explanation, plan: Plan) -> None:
             kept.setdefault(times, []).append((name, width(v)))
             sizes[times] = sizes.get(times, 0) + width(v)
     made.tape = " + ".join(f"{n} B{times}" for times, n in sizes.items())
+    for x in dict.fromkeys(plan.copies.values()):
+        loc, size = places[x], formula.size(x) + formula.times(plan.structure.region(x))
+        line = made.lines.setdefault(_place(loc), Line()) if _is_users(loc) else made.inside
+        line.copied.append((_name(x), size))
+    made.copies = " + ".join(
+        size for line in (*made.lines.values(), made.inside) for _, size in line.copied
+    )
 
 
 def _places(ir: IR) -> dict[Value, Loc]:

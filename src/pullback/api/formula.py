@@ -46,6 +46,23 @@ class Formula:
             return f"({text}) / {abs(c.step)}" if " " in text else f"{text} / {abs(c.step)}"
         return f"({text})" if " " in text else text
 
+    def size(self, x: Operand) -> str:
+        """The bytes of an array: "8 B × n × (n + 1)"."""
+        assert isinstance(x, Value)
+        lengths = (spelled(n) for n in self._shape(x))
+        factors = (f" × ({n})" if " " in n else f" × {n}" for n in lengths)
+        return f"{prims.nbytes_of(x.type.dtype)} B{''.join(factors)}"
+
+    def _shape(self, x: Value) -> list[Linear]:
+        op = self.definition.get(x)
+        if op is not None and op.is_call(prims.heap_own, prims.cast):
+            return self._shape(op.args[2])  # type: ignore[arg-type]
+        if op is not None and op.is_call(prims.heap_empty, prims.heap_zeros):
+            return [self.linear(n) for n in op.args[4:]]
+        known = x in self.given
+        axes = range(x.type.ndim)
+        return [Linear.of(f"{_name(x)}.shape[{k}]" if known else UNKNOWN) for k in axes]
+
     def linear(self, x: Operand) -> Linear:
         """An integer, in terms of names."""
         if isinstance(x, Const):
