@@ -25,24 +25,36 @@ class Linear:
 
     @staticmethod
     def of(name: Name) -> Linear:
-        return Linear({name: 1})
+        return _linear({name: 1}, 0)
 
     def __add__(self, other: Linear | int) -> Linear:
         if isinstance(other, int):
-            return Linear(self.terms, self.constant + other)
-        terms = dict(self.terms)
-        for n, c in other.terms.items():
-            terms[n] = terms.get(n, 0) + c
-        return Linear(terms, self.constant + other.constant)
+            return _linear(self.terms, self.constant + other)
+        return self._plus(other, 1)
 
     def __sub__(self, other: Linear | int) -> Linear:
-        return self + (-other)
+        if isinstance(other, int):
+            return _linear(self.terms, self.constant - other)
+        return self._plus(other, -1)
 
     def __neg__(self) -> Linear:
-        return self * -1
+        return _linear({n: -c for n, c in self.terms.items()}, -self.constant)
 
     def __mul__(self, k: int) -> Linear:
-        return Linear({n: c * k for n, c in self.terms.items()}, self.constant * k)
+        if not k:
+            return _linear({}, 0)
+        return _linear({n: c * k for n, c in self.terms.items()}, self.constant * k)
+
+    def _plus(self, other: Linear, k: int) -> Linear:
+        """``self + k * other``."""
+        terms = dict(self.terms)
+        for n, c in other.terms.items():
+            total = terms.get(n, 0) + k * c
+            if total:
+                terms[n] = total
+            else:
+                terms.pop(n, None)
+        return _linear(terms, self.constant + k * other.constant)
 
     def rename(self, f: object) -> Linear:
         out = Linear(constant=self.constant)
@@ -55,6 +67,13 @@ class Linear:
 
     def __repr__(self) -> str:
         return " + ".join([f"{c}*{n}" for n, c in self.terms.items()] + [str(self.constant)])
+
+
+def _linear(terms: dict[Name, int], constant: int) -> Linear:
+    """From terms none of which is zero, and that nobody changes."""
+    made = Linear.__new__(Linear)
+    made.terms, made.constant = terms, constant
+    return made
 
 
 def impossible(zero: Iterable[Linear], nonnegative: Iterable[Linear]) -> bool:
@@ -72,21 +91,18 @@ def impossible(zero: Iterable[Linear], nonnegative: Iterable[Linear]) -> bool:
         if unit is None:
             rest += [e, -e]
             continue
-        value = (Linear({n: c for n, c in e.terms.items() if n != unit}, e.constant)) * -e.terms[
-            unit
-        ]
+        rest_of_it = _linear({n: c for n, c in e.terms.items() if n != unit}, e.constant)
+        value = rest_of_it * -e.terms[unit]
         equations = [_substitute(x, unit, value) for x in equations]
         rest = [_substitute(x, unit, value) for x in rest]
     return _eliminate(rest)
 
 
 def _substitute(x: Linear, name: Name, value: Linear) -> Linear:
-    c = x.terms.get(name, 0)
-    return (
-        x
-        if not c
-        else Linear({n: k for n, k in x.terms.items() if n != name}, x.constant) + value * c
-    )
+    c = x.terms.get(name)
+    if c is None:
+        return x
+    return _linear({n: k for n, k in x.terms.items() if n != name}, x.constant)._plus(value, c)
 
 
 Row = tuple[Mapping[Name, int], int]

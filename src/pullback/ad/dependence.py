@@ -67,6 +67,17 @@ class Dependence:
         levels = range(len(pair.common)) if carried else [len(pair.common)]
         return not all(pair.never(level) for level in levels)
 
+    def not_negative(self, index: Op, block: int) -> bool:
+        """Whether the loops around a block say that a subscript in it is not negative."""
+        key = index.args[1], block
+        if key not in self._memo:
+            alone = System(self, {LOAD: block})
+            inner = alone.linear(index.args[1], LOAD)
+            for loop in alone.around[LOAD]:
+                alone.bounds(loop, LOAD)
+            self._memo[key] = impossible([], [*alone.facts, -inner - 1])
+        return self._memo[key]
+
     def _comparable(self, x: Operand, y: Operand) -> bool:
         """Whether equal elements mean equal subscripts: both are whole arrays, or both one view."""
         if not isinstance(x, Value) or not isinstance(y, Value):
@@ -80,52 +91,20 @@ def subscripts(op: Op) -> tuple[Operand, ...]:
     return op.args[3:] if op.is_call(prims.store) else op.args[2:]
 
 
-class Pair:
-    """A load and a store with the loops around them. Names in the systems are (side, value), or the
-    value alone where both see the same instance of it."""
+class System:
+    """What is known of integers at one or two places. Names are (side, value), or the value alone
+    where both sides see the same instance of it."""
 
-    def __init__(self, d: Dependence, load: Op, store: Op) -> None:
-        self.d, self.load, self.store = d, load, store
-        self.home = {LOAD: d.s.home[load.result], STORE: d.s.home[store.result]}
-        around = {
-            LOAD: d.s.around(d.s.home[load.result])[::-1],
-            STORE: d.s.around(d.s.home[store.result])[::-1],
-        }
-        self.around = around
-        self.common = [a for a, b in zip(around[LOAD], around[STORE]) if a is b]
+    def __init__(self, d: Dependence, home: dict[str, int]) -> None:
+        self.d, self.home = d, home
+        self.around = {side: d.s.around(block)[::-1] for side, block in home.items()}
+        self.begin(set())
 
-    def never(self, level: int, fused: tuple[CountedLoop, CountedLoop] | None = None) -> bool:
-        """No meeting with the store later in ``common[level]``, the same in the loops around it;
-        with two loops to be ``fused``, no meeting in a later iteration of the first of them."""
-        shared = {id(loop) for loop in self.common[:level]}
+    def begin(self, shared: set[int]) -> None:
+        """Forget all facts; the sides are in the same iteration of the ``shared`` loops."""
         self.shared = shared
         self.facts: list[Linear] = []
         self.known: set[tuple[object, str]] = set()
-        a, b = subscripts(self.load), subscripts(self.store)
-        if len(a) != len(b):
-            return False
-        equal = [self.linear(x, LOAD) - self.linear(y, STORE) for x, y in zip(a, b, strict=True)]
-        for side in (LOAD, STORE):
-            for loop in self.around[side]:
-                self.bounds(loop, side)
-        if level < len(self.common):
-            later = self.order(self.common[level])
-            if later is None:
-                return False if not equal else impossible(equal, self.facts)
-            self.facts.append(later)
-        if fused is not None:
-            i, j = (Linear.of(self.name(c.var, k)) for c, k in zip(fused, (LOAD, STORE)))
-            step = fused[0].step
-            self.facts.append(i - j - step if step > 0 else j - i + step)
-        return impossible(equal, self.facts)
-
-    def order(self, loop: Loop) -> Linear | None:
-        """That the store's counter is further on than the load's."""
-        c = self.d.counted.get(loop)
-        if c is None:
-            return None
-        ahead = Linear.of(self.name(c.var, STORE)) - Linear.of(self.name(c.var, LOAD))
-        return ahead - c.step if c.step > 0 else -ahead + c.step
 
     def name(self, v: Value, side: str) -> object:
         region = self.d.s.region(v)
@@ -171,9 +150,7 @@ class Pair:
     def _index(self, x: Value, op: Op, side: str) -> Linear:
         """A wrapped subscript: the subscript itself where it is not negative for certain."""
         inner = self.linear(op.args[1], side)
-        for loop in self.around[side]:
-            self.bounds(loop, side)
-        if impossible([], [*self.facts, -inner - 1]):
+        if self.d.not_negative(op, self.home[side]):
             if op.is_call(prims.index):
                 self.facts.append(self.linear(op.args[2], side) - inner - 1)
             return inner
@@ -184,3 +161,44 @@ class Pair:
         if op.is_call(prims.index, prims.dim):
             self.facts.append(name)  # neither is negative
         return name
+
+
+class Pair(System):
+    """A load and a store with the loops around them."""
+
+    def __init__(self, d: Dependence, load: Op, store: Op) -> None:
+        home = d.s.home
+        super().__init__(d, {LOAD: home[load.result], STORE: home[store.result]})
+        self.load, self.store = load, store
+        around = zip(self.around[LOAD], self.around[STORE])
+        self.common = [a for a, b in around if a is b]
+
+    def never(self, level: int, fused: tuple[CountedLoop, CountedLoop] | None = None) -> bool:
+        """No meeting with the store later in ``common[level]``, the same in the loops around it;
+        with two loops to be ``fused``, no meeting in a later iteration of the first of them."""
+        self.begin({id(loop) for loop in self.common[:level]})
+        a, b = subscripts(self.load), subscripts(self.store)
+        if len(a) != len(b):
+            return False
+        equal = [self.linear(x, LOAD) - self.linear(y, STORE) for x, y in zip(a, b, strict=True)]
+        for side in (LOAD, STORE):
+            for loop in self.around[side]:
+                self.bounds(loop, side)
+        if level < len(self.common):
+            later = self.order(self.common[level])
+            if later is None:
+                return False if not equal else impossible(equal, self.facts)
+            self.facts.append(later)
+        if fused is not None:
+            i, j = (Linear.of(self.name(c.var, k)) for c, k in zip(fused, (LOAD, STORE)))
+            step = fused[0].step
+            self.facts.append(i - j - step if step > 0 else j - i + step)
+        return impossible(equal, self.facts)
+
+    def order(self, loop: Loop) -> Linear | None:
+        """That the store's counter is further on than the load's."""
+        c = self.d.counted.get(loop)
+        if c is None:
+            return None
+        ahead = Linear.of(self.name(c.var, STORE)) - Linear.of(self.name(c.var, LOAD))
+        return ahead - c.step if c.step > 0 else -ahead + c.step
