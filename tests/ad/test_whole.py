@@ -99,7 +99,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     ever_more = count()
     monkeypatch.setattr(whole, "price", lambda program, plan: next(ever_more))
     monkeypatch.setattr(whole, "_kept", lambda program, found, root, loop: float("inf"))
-    monkeypatch.setattr(whole, "covers", lambda program, store: True)
+    monkeypatch.setattr(whole, "counters", lambda program, store: [])
 
 
 def test_copies_are_right_in_random_programs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,11 +72,12 @@ class Plan:
         return self._rounds(self.structure.forest.innermost(block))
 
     def _rounds(self, loop: Loop | None) -> float:
-        if loop is None:
-            return 1.0
+        return 1.0 if loop is None else self.turns(loop) * self._rounds(loop.parent)
+
+    def turns(self, loop: Loop) -> float:
+        """How often the loop goes round, as far as can be guessed."""
         c = self.counted.get(loop)
-        trips = GUESS if c is None or c.trips is None else max(c.trips, 1)
-        return trips * self._rounds(loop.parent)
+        return GUESS if c is None or c.trips is None else max(c.trips, 1)
 
 
 def count_loops(ir: IR, plan: Plan) -> None:

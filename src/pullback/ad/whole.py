@@ -11,6 +11,7 @@ there what they see in the copy, whoever writes afterwards.
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import prod
 
 from ..ir.core import CALL, Const, Op, Operand, Value
 from ..ir.loops import Loop
@@ -27,10 +28,10 @@ def with_copies(
     program: Program, found: Spread, must: Collection[Op], stores: Collection[Op], tape: Value
 ) -> Spread:
     """The cheapest plan, given the one without copies. The copies that it reads are made."""
-    for root in _overwritten(program, stores):
+    for root, size in _overwritten(program, stores):
         before = dict(program.copies)
-        for load, loop in _worth_it(program, found, root):
-            _copy(program, load, loop, tape)
+        for load, loop in _worth_it(program, found, root, size):
+            _copy(program, load, loop, size, tape)
         if program.copies == before:
             continue
         program.look()
@@ -45,17 +46,19 @@ def with_copies(
     return found
 
 
-def _overwritten(program: Program, stores: Collection[Op]) -> list[Root]:
-    """The arrays over which stores run."""
-    roots: set[Root] = set()
+def _overwritten(program: Program, stores: Collection[Op]) -> list[tuple[Root, float]]:
+    """The arrays over which stores run, and how many elements they may have."""
+    sizes: dict[Root, float] = {}
     for store in stores:
-        x = store.args[1]
-        if isinstance(x, Value) and x.type.ndim > 0 and covers(program, store):
-            roots |= program.roots[x]
-    return sorted(roots, key=lambda r: r.id)
+        x, loops = store.args[1], counters(program, store)
+        if loops is not None and isinstance(x, Value):
+            size = prod(max(GUESS, program.plan.turns(loop)) for loop in loops)
+            for r in program.roots[x]:
+                sizes[r] = max(size, sizes.get(r, 0.0))
+    return sorted(sizes.items(), key=lambda item: item[0].id)
 
 
-def _worth_it(program: Program, found: Spread, root: Root) -> list[tuple[Op, Loop]]:
+def _worth_it(program: Program, found: Spread, root: Root, size: float) -> list[tuple[Op, Loop]]:
     """The loads from the array to which memory is no help as it is, by loops for which more is kept
     than the array has bytes."""
     loops: dict[Loop, list[Op]] = {}
@@ -68,7 +71,7 @@ def _worth_it(program: Program, found: Spread, root: Root) -> list[tuple[Op, Loo
     return [
         (load, loop)
         for loop, loads in loops.items()
-        if _kept(program, found, root, loop) > _content(program, loads[0].args[1], loop)
+        if _kept(program, found, root, loop) > _content(program, root, loop, size)
         for load in loads
     ]
 
@@ -82,17 +85,18 @@ def _kept(program: Program, found: Spread, root: Root, loop: Loop) -> float:
     return inside + sum(saving(program, op) for op in saved)
 
 
-def _content(program: Program, x: Operand, loop: Loop) -> float:
+def _content(program: Program, x: Value, loop: Loop, size: float) -> float:
     """The bytes of an array, times how often the loop begins."""
-    assert isinstance(x, Value)
-    nbytes = prims.nbytes_of(x.type.dtype) * GUESS**x.type.ndim
+    nbytes = prims.nbytes_of(x.type.dtype) * size
     return nbytes * program.plan.rounds(program.s.preheader(loop))
 
 
-def covers(program: Program, store: Op) -> bool:
-    """Whether the store runs over the array: each subscript has a counter of its own."""
+def counters(program: Program, store: Op) -> list[Loop] | None:
+    """The loops by which the store runs over the array: each subscript has a counter of its own.
+    None if it does not."""
     loops = [_counter(program, x) for x in store.args[3:]]
-    return None not in loops and len(set(map(id, loops))) == len(loops)
+    known = [loop for loop in loops if loop is not None]
+    return known if loops and len(set(map(id, known))) == len(loops) else None
 
 
 def _counter(program: Program, x: Operand) -> Loop | None:
@@ -121,7 +125,7 @@ def quiet(program: Program, load: Op) -> Loop | None:
     return found
 
 
-def _copy(program: Program, load: Op, loop: Loop, tape: Value) -> None:
+def _copy(program: Program, load: Op, loop: Loop, size: float, tape: Value) -> None:
     """Let the load read from a copy that is made where the loop begins."""
     ahead, x = program.ir.blocks[program.s.preheader(loop)], load.args[1]
     assert isinstance(x, Value)
@@ -130,7 +134,7 @@ def _copy(program: Program, load: Op, loop: Loop, tape: Value) -> None:
         made = program.ir.value(x.name, x.type.copy(readonly=False))
         op = Op(CALL, made, (Const(prims.heap_own), tape, x), None, load.loc)
         ahead.ops.append(op)
-        program.content[made] = _content(program, x, loop)
+        program.content[made] = _content(program, x, loop, size)
     program.copies[load.result] = op.result
 
 
