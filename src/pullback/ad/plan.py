@@ -10,8 +10,8 @@ A value is needed if a reversed operation reads it. Its source is
 Evaluating a load again is sound only if memory agrees: no store that may write the element lies on
 a path from the load to the point whose mirror evaluates it. And a store that a later evaluation
 would miss must be saved: the element it overwrites becomes a needed value of its own, and the
-reverse half puts it back. ``plan="naive"`` tapes every needed value and saves every store; it is
-the oracle for all others.
+reverse half puts it back. Or the whole array is copied, and the load evaluated again on the copy.
+``plan="naive"`` tapes every needed value and saves every store; it is the oracle for all others.
 """
 
 from __future__ import annotations
