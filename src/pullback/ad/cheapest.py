@@ -30,8 +30,8 @@ from .sources import Asked, Program, Spread, spread
 def cheapest_saves(program: Program, must: Collection[Op], stores: Container[Op]) -> Spread:
     """A plan with the stores to save for the cheapest one, among them those that ``must`` be."""
     most = spread(program, must, lambda v: False, on_demand=stores)
-    if len(most.saves) == len(must):
-        return most
+    if all(asked == () for asked in most.asked.values()):
+        return most  # memory agrees everywhere
     return cheapest(program, must, stores, most.asked)
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ..ir.core import IR, Value
+from ..ir.core import IR, Op, Operand, Value
 from ..ir.loops import CountedLoop, Loop, counted
 from .adjoint import Primal
 from .structure import Structure
@@ -66,6 +66,11 @@ class Plan:
 
     def is_effective(self, loop: Loop) -> bool:
         return not self.effective.isdisjoint(loop.blocks)
+
+    def operands(self, op: Op) -> tuple[Operand, ...]:
+        """What the operation is evaluated again on."""
+        copy = self.copies.get(op.result)
+        return op.args if copy is None else (op.args[0], copy, *op.args[2:])
 
     def rounds(self, block: int) -> float:
         """How often a block runs, as far as can be guessed."""

@@ -138,10 +138,7 @@ class Reverse:
         if source is Source.COUNT:
             return self._counted(v)
         op = self.definition[v]
-        args = op.args
-        if v in self.plan.copies:
-            args = (args[0], self.plan.copies[v], *args[2:])
-        args = tuple(self.recover(a) for a in args)
+        args = tuple(self.recover(a) for a in self.plan.operands(op))
         if op.is_call(prims.index):  # it was in range the first time
             return self.b.call(prims.wrap, *args[1:3], type=v.type)
         new = Op(op.kind, self.out.value(v.name, v.type), args, op.attr, self.b.loc)
