@@ -23,6 +23,13 @@ class Point:
     def get(self):
         return 1
 
+    def __add__(self, other):
+        return 1
+
+    @property
+    def half(self):
+        return 1
+
 
 def twice(x):
     return x
@@ -73,9 +80,47 @@ def function(n, p):
         twice(1.5)
 
 
-def closure(n, p):
+def new_function(n, p):
     for _ in range(n):
         (lambda x: x)(1.5)
+
+
+def closure(n, p):
+    for _ in range(n):
+        (lambda x: p)(1.5)
+
+
+def truth(n, p):
+    x = [1.5]
+    for _ in range(n):
+        if x:
+            pass
+
+
+def iteration(n, p):
+    for x in [1.5] * n:
+        pass
+
+
+def store(n, p):
+    x = [1.5]
+    for _ in range(n):
+        x[0] = 2.5
+
+
+def keyword(n, p):
+    for _ in range(n):
+        twice(x=1.5)
+
+
+def operator_method(n, p):
+    for _ in range(n):
+        p + p
+
+
+def property_read(n, p):
+    for _ in range(n):
+        p.half  # noqa: B018
 
 
 def method(n, p):
@@ -101,18 +146,19 @@ def constructor(n, p):
 
 
 SITES = {
-    addition: 1, comparison: 1, condition: 1, subscript: 1, attribute: 1, builtin: 1, function: 1,
-    closure: 1, method: 2, builtin_method: 2, spread: 1, constructor: 1,
+    addition: 1, comparison: 1, condition: 1, truth: 1, iteration: 1, subscript: 1, store: 1,
+    attribute: 1, builtin: 1, function: 1, keyword: 1, spread: 1, new_function: 1, closure: 1,
+    method: 2, builtin_method: 2, constructor: 1, operator_method: 1, property_read: 1,
 }  # fmt: skip
 """Programs, and how many contextual sites an iteration has."""
 
 
 def best(run, *args) -> float:
     times = []
-    for _ in range(7):
-        start = time.perf_counter_ns()
+    for _ in range(15):
+        start = time.process_time_ns()
         run(*args)
-        times.append(time.perf_counter_ns() - start)
+        times.append(time.process_time_ns() - start)
     return min(times) / N
 
 

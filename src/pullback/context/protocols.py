@@ -269,22 +269,12 @@ def construct(room: Room, cls: type, /, *args: Any, **kw: Any) -> Any:
         if not in_python(init):
             type(made).__init__(made, *args, **kw)
         elif (got := room.call(init, made, *args, **kw)) is not None:
-            raise TypeError(f"__init__() should return None, not {type(got).__name__!r}")
+            not_none(got)
     return made
 
 
-def constructor(cls: type, init: Any) -> Callable[..., Any]:
-    """The common case: ``init`` is what the ``__init__`` of the class is here."""
-    new = object.__new__
-
-    def make(*args: Any, **kw: Any) -> Any:
-        made: Any = new(cls)
-        got = init(made, *args, **kw) if kw else init(made, *args)
-        if got is not None:
-            raise TypeError(f"__init__() should return None, not {type(got).__name__!r}")
-        return made
-
-    return make
+def not_none(got: Any) -> None:
+    raise TypeError(f"__init__() should return None, not {type(got).__name__!r}")
 
 
 _READS_FRAMES = frozenset(("_getframe", "_getframemodulename", "_caller", "currentframe"))

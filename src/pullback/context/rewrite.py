@@ -199,7 +199,8 @@ class Rewriting:
         after = self._hooks(op, "hooks", (fn, *args), ops)
         seen = args if self.watch.by_arguments else tuple(filter(self._may_be_callable, args))
         names = op.kwnames if self.watch.by_arguments else ()
-        k = self.need(Need("call", (names, self._attribute(fn))), shared=False)
+        exact = None if op.kwnames else len(args)
+        k = self.need(Need("call", (names, self._attribute(fn), exact)), shared=False)
         target = self._call(ops, k, (fn, *seen), op)
         if self.watch.error:
             guard = self._read(ops, self.need(Need("guard")), op)

@@ -16,7 +16,7 @@ from ..backend.lower import lower_code
 from ..errors import LiftError, NotLiftable
 from ..frontend import lift
 from ..ir import intrinsics
-from . import callbacks, protocols, sites
+from . import callbacks, making, protocols, sites
 from .filters import Filter
 from .hooks import Hooks
 from .passes import run_passes
@@ -291,7 +291,8 @@ class Room:
         if new is object.__new__ and not self.hooked:
             initialise = self.resolve(init, None, (), force=force)
             if initialise.stable:
-                return Found(protocols.constructor(cls, initialise.target), True)
+                make = making.constructor(cls, initialise.target, None)
+                return Found(make, True, init=initialise.target)
         return Found(functools.partial(protocols.construct, self, cls), True)
 
     def _plain(self, g: Any, args: Sequence[Any] | None) -> Found:

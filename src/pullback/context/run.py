@@ -32,6 +32,7 @@ class Found(NamedTuple):
     stable: bool = False
     look: bool = False
     entry: Entry | None = None  # of a function that is entered
+    init: Any = None  # of a class that only calls its ``__init__``
 
 
 class Place(NamedTuple):

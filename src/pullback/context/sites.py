@@ -13,6 +13,7 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodT
 from typing import TYPE_CHECKING, Any
 
 from ..ir import intrinsics
+from .making import constructor, copies_of, takes_exactly
 from .protocols import attribute, is_plain_attribute, is_static, iterate_loop, protocol
 
 if TYPE_CHECKING:
@@ -37,19 +38,26 @@ def is_handed(x: Any) -> bool:
     return isinstance(x, _HANDED)
 
 
-def call_site(room: Room, names: tuple[str, ...], name: str | None = None) -> Callable[..., Any]:
+def call_site(
+    room: Room, names: tuple[str, ...], name: str | None = None, exact: int | None = None
+) -> Callable[..., Any]:
     """``resolve(g, *args)``; the last arguments are those of the keywords ``names``. ``name``: that
-    of the attribute that ``g`` was read from, if it was one."""
+    of the attribute that ``g`` was read from, if it was one. ``exact``: the number of arguments of
+    the call, if all are positional."""
     if name is None:
-        return _function_site(room, names)
+        return _function_site(room, names, exact)
     return _method_site(room, names, name not in room.watched_names)
 
 
 def _function_site(
-    room: Room, names: tuple[str, ...], memory: list[Any] | None = None
+    room: Room,
+    names: tuple[str, ...],
+    exact: int | None = None,
+    memory: list[Any] | None = None,
 ) -> Callable[..., Any]:
     memory = memory or [EMPTY]
-    codes = [EMPTY]
+    codes = [EMPTY]  # code objects, and what they are here
+    copies: list[Any] = [EMPTY]
 
     def resolve(g: Any, *args: Any) -> Any:
         last, target, look = memory[0]
@@ -59,15 +67,26 @@ def _function_site(
         if kind is FunctionType:
             last, code, cells = codes[0]
             if g.__code__ is last:
+                globals, one, make = copies[0]
+                if g.__globals__ is globals:
+                    return one or make(g.__closure__ + cells)
                 return instantiate(g, code, cells)
         found = room.resolve(g, args, names)
+        target = found.target
         if found.stable and kind in _LASTING:
+            if found.init is not None and exact is not None:
+                target = constructor(g, found.init, exact)
             if kind is not FunctionType or g.__closure__ is None:
-                remember(room, memory, (g, found.target, found.look))
+                remember(room, memory, (g, target, found.look))
             entry = found.entry
             if entry is not None and entry.compiled and id(g.__code__) not in room.singled_out:
-                remember(room, codes, (g.__code__, entry.compiled.code, entry.cells))
-        return found.target
+                code, cells = entry.compiled.code, entry.cells
+                remember(room, codes, (g.__code__, code, cells))
+                known = EMPTY
+                if takes_exactly(g.__code__, exact):
+                    known = (g.__globals__, *copies_of(g, code, cells))
+                remember(room, copies, known)
+        return target
 
     return resolve
 
@@ -101,7 +120,7 @@ def _method_site(room: Room, names: tuple[str, ...], unwatched: bool) -> Callabl
 def spread_site(room: Room) -> Callable[..., Any]:
     """The same for ``g(*args, **kwargs)``."""
     memory = [EMPTY]
-    resolve = _function_site(room, (), memory)
+    resolve = _function_site(room, (), None, memory)
 
     def spread(g: Any, args: Any, kwargs: Any = None) -> Any:
         last, target, look = memory[0]
