@@ -8,6 +8,8 @@ are all of C is *plain*, and after one look at its type an operator on it is wha
 from __future__ import annotations
 
 import builtins
+import functools
+import itertools
 import operator
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType
@@ -47,6 +49,9 @@ _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: only such a class can have methods in Pyt
 _NUMBERS = (int, float, complex, bool)
 NOTHING: Any = object()
 
+Way = tuple[Any, bool]
+"""A method of one operand, and whether it is the second one's."""
+
 
 def is_static(t: type) -> bool:
     return not t.__flags__ & _HEAP
@@ -81,11 +86,11 @@ def protocol(f: Any) -> Callable[..., Any] | None:
     """How ``f`` is done on objects with methods in Python: ``(room, *operands) -> result``; None
     if there is nothing special."""
     if f in BINARY_NAMES:
-        return lambda room, a, b: binary(room, f, a, b)
+        return lambda room, a, b, n=0: binary(room, f, a, b, None, n)
     if f in INPLACE_NAMES:
-        return lambda room, a, b: inplace(room, f, a, b)
+        return lambda room, a, b, n=0: inplace(room, f, a, b, n)
     if f in COMPARE_NAMES:
-        return lambda room, a, b: compare(room, f, a, b)
+        return lambda room, a, b, n=0: compare(room, f, a, b, n)
     if f in UNARY_NAMES:
         return lambda room, *xs: unary(room, f, *xs)
     return OTHERS.get(f)
@@ -99,33 +104,48 @@ def unary(room: Room, f: Any, x: Any, *rest: Any) -> Any:
     return f(x, *rest)
 
 
-def binary(room: Room, f: Any, a: Any, b: Any, symbol: str | None = None) -> Any:
+def binary_ways(f: Any, ta: type, tb: type) -> list[Way] | None:
     """``__add__``, then ``__radd__``; the other way round if b's class derives from a's and has a
-    ``__radd__`` of its own."""
-    ta, tb = type(a), type(b)
+    ``__radd__`` of its own. None if C code decides."""
     name = BINARY_NAMES[f]
     left, right = lookup(ta, f"__{name}__"), lookup(tb, f"__r{name}__")
     if not (in_python(left) or (in_python(right) and (left is None or ta in _NUMBERS))):
-        return f(a, b)
+        return None
     if ta is tb:
         right = None
-    ways = [(left, a, b), (right, b, a)]
+    ways = [(left, False), (right, True)]
     if ta is not tb and issubclass(tb, ta) and right is not lookup(ta, f"__r{name}__"):
         ways.reverse()
-    for method, x, y in ways:
-        if method is not None:
-            got = room.call(method, x, y) if in_python(method) else method(x, y)
-            if got is not NotImplemented:
-                return got
+    return [way for way in ways if way[0] is not None]
+
+
+def binary(
+    room: Room, f: Any, a: Any, b: Any, symbol: str | None = None, declined: int = 0
+) -> Any:
+    """``declined``: how many of the ways have been gone, in vain."""
+    ta, tb = type(a), type(b)
+    ways = binary_ways(f, ta, tb)
+    if ways is None:
+        return f(a, b)
+    for method, swapped in ways[declined:]:
+        x, y = (b, a) if swapped else (a, b)
+        got = room.call(method, x, y) if in_python(method) else method(x, y)
+        if got is not NotImplemented:
+            return got
     names = f"{ta.__name__!r} and {tb.__name__!r}"
     raise TypeError(f"unsupported operand type(s) for {symbol or SYMBOLS[f]}: {names}")
 
 
-def inplace(room: Room, f: Any, a: Any, b: Any) -> Any:
+def inplace_method(f: Any, t: type) -> Any:
+    return lookup(t, f"__{f.__name__.strip('_')}__")
+
+
+def inplace(room: Room, f: Any, a: Any, b: Any, declined: int = 0) -> Any:
     plain = INPLACE_NAMES[f]
-    method = lookup(type(a), f"__{f.__name__.strip('_')}__")
+    method = inplace_method(f, type(a))
     if in_python(method):
-        got = room.call(method, a, b)
+        got = NotImplemented if declined else room.call(method, a, b)
+        declined = 0
         if got is not NotImplemented:
             return got
     elif method is not None:
@@ -133,28 +153,38 @@ def inplace(room: Room, f: Any, a: Any, b: Any) -> Any:
     if not has_special_methods(type(a)) and not has_special_methods(type(b)):
         return f(a, b)
     symbol = SYMBOLS[plain]
-    return binary(room, plain, a, b, "**=" if plain is operator.pow else f"{symbol}=")
+    return binary(room, plain, a, b, "**=" if plain is operator.pow else f"{symbol}=", declined)
 
 
-def compare(room: Room, f: Any, a: Any, b: Any) -> Any:
-    ta, tb = type(a), type(b)
+def compare_ways(f: Any, ta: type, tb: type, differs: Any) -> list[Way] | None:
+    """``__lt__``, then the other's ``__gt__``; the other way round if b's class derives from a's.
+    None if C code decides. ``differs``: what stands for ``object.__ne__``."""
     name = f.__name__
     left, right = lookup(ta, f"__{name}__"), lookup(tb, f"__{REFLECTED[name]}__")
     if f is operator.ne and left is object.__ne__ and in_python(lookup(ta, "__eq__")):
-        left = _not_equal(room)
+        left = differs
     if f is operator.ne and right is object.__ne__ and in_python(lookup(tb, "__eq__")):
-        right = _not_equal(room)
+        right = differs
     if not (in_python(left) or in_python(right)):
-        return f(a, b)
-    ways = [(left, a, b), (right, b, a)]
+        return None
+    ways = [(left, False), (right, True)]
     if ta is not tb and issubclass(tb, ta) and right is not None:
         ways.reverse()
-    for method, x, y in ways:
-        if method is not None:
-            known = in_python(method) and method.__module__ != __name__
-            got = room.call(method, x, y) if known else method(x, y)
-            if got is not NotImplemented:
-                return got
+    return [way for way in ways if way[0] is not None]
+
+
+def compare(room: Room, f: Any, a: Any, b: Any, declined: int = 0) -> Any:
+    ta, tb = type(a), type(b)
+    differs = _not_equal(room)
+    ways = compare_ways(f, ta, tb, differs)
+    if ways is None:
+        return f(a, b)
+    for method, swapped in ways[declined:]:
+        x, y = (b, a) if swapped else (a, b)
+        known = in_python(method) and method is not differs
+        got = room.call(method, x, y) if known else method(x, y)
+        if got is not NotImplemented:
+            return got
     if f is operator.eq or f is operator.ne:
         return (a is b) is (f is operator.eq)
     names = f"{ta.__name__!r} and {tb.__name__!r}"
@@ -215,15 +245,31 @@ def iterate(room: Room, x: Any, *sentinel: Any) -> Any:
 
 def iterate_loop(room: Room, x: Any) -> Any:
     """An iterator for a loop: one that steps through the context if its steps are in Python."""
+    t = type(x)
+    if not hasattr(t, "__iter__") and in_python(item := lookup(t, "__getitem__")):
+        return items(room, x, item)
     it = iterate(room, x)
     return steps(room, it) if in_python(lookup(type(it), "__next__")) else it
 
 
+def items(room: Room, x: Any, item: Any) -> Iterator[Any]:
+    """The items of a sequence that only has ``__getitem__``."""
+    for k in itertools.count():
+        try:
+            found = room.call(item, x, k)
+        except (IndexError, StopIteration):
+            return
+        yield found
+
+
 def steps(room: Room, it: Any) -> Any:
     """Each step of ``it`` as a call of ``next`` in the context."""
+    method = lookup(type(it), "__next__")
+    direct = in_python(method) and not room.watch.watches(next)
+    step = functools.partial(room.call, method if direct else next)
     while True:
         try:
-            x = room.call(next, it)
+            x = step(it)
         except StopIteration:
             return
         yield x

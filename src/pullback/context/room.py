@@ -39,6 +39,7 @@ class Room:
         self.stamp: Any = None  # the state of the class that it was made for
         self.entries: dict[Any, Entry] = {}
         self.shared: dict[Need, CellType] = {}
+        self.known: dict[FunctionType, Any] = {}
         if root is None:
             self.run = Run(self.forget)
             self.touched: list[Any] = []
@@ -138,12 +139,25 @@ class Room:
     def call(self, g: Any, /, *args: Any, **kw: Any) -> Any:
         """``g(*args, **kw)`` as contextual code calls it, hooks included."""
         if not self.hooked:
-            return self.resolve(g, (*args, *kw.values()), tuple(kw)).target(*args, **kw)
+            target = self.lasting(g) if type(g) is FunctionType else None
+            if target is None:
+                target = self.resolve(g, (*args, *kw.values()), tuple(kw)).target
+            return target(*args, **kw)
         self.hooks.prehook(g, *args, **kw)
         target = self.resolve(g, (*args, *kw.values()), tuple(kw)).target
         out = self.hooks.guarded(target, g, *args, **kw)
         self.hooks.posthook(out, g, *args, **kw)
         return out
+
+    def lasting(self, f: FunctionType) -> Any:
+        """What a call of ``f`` is until the run ends; None if that depends on the arguments."""
+        known = self.known
+        if f not in known:
+            if not known:
+                self.touch(known)
+            found = self.resolve(f, None, ())
+            known[f] = found.target if found.stable and not found.look else None
+        return known[f]
 
     def dispatched(self, g: Any) -> Any:
         """A callable that decides by the arguments what a call of ``g`` is."""

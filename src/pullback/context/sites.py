@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir import intrinsics
 from .making import constructor, copies_of, takes_exactly
 from .protocols import attribute, is_plain_attribute, is_static, iterate_loop, protocol
+from .shortcuts import AS_IS, first_step, may_decline, reader_of
 
 if TYPE_CHECKING:
     from .room import Room
@@ -157,24 +158,65 @@ def operator_site(room: Room, f: Callable[..., Any]) -> Callable[..., Any]:
     if f.__module__ == intrinsics.__name__:
         return functools.partial(special, room)
     plain, is_plain = room.plain, room.is_plain
+    declined = NotImplemented if may_decline(f) else NOTHING
+    memory: list[Any] = [EMPTY]  # the last types, and what is called first for them
 
     def one(x: Any) -> Any:
-        if type(x) in plain or is_plain(type(x)):
+        t = type(x)
+        if t in plain:
             return f(x)
-        return special(room, x)
+        last, _, target = memory[0]
+        if t is not last:
+            if is_plain(t):
+                return f(x)
+            target = short_cut(room, memory, f, t)
+        return special(room, x) if target is None else target(x)
 
     def two(x: Any, y: Any) -> Any:
-        if (type(x) in plain or is_plain(type(x))) and (type(y) in plain or is_plain(type(y))):
+        tx, ty = type(x), type(y)
+        if tx in plain and ty in plain:
             return f(x, y)
-        return special(room, x, y)
+        last, other, target = memory[0]
+        if tx is not last or ty is not other:
+            if (tx in plain or is_plain(tx)) and (ty in plain or is_plain(ty)):
+                return f(x, y)
+            target = short_cut(room, memory, f, tx, ty)
+        if target is None:
+            return special(room, x, y)
+        got = target(x, y)
+        return special(room, x, y, 1) if got is declined else got
 
     def three(x: Any, y: Any, z: Any) -> Any:
-        if type(x) in plain or is_plain(type(x)):
+        t = type(x)
+        if t in plain:
             return f(x, y, z)
-        return special(room, x, y, z)
+        last, _, target = memory[0]
+        if t is not last:
+            if is_plain(t):
+                return f(x, y, z)
+            target = short_cut(room, memory, f, t)
+        return special(room, x, y, z) if target is None else target(x, y, z)
 
     written: dict[int, Callable[..., Any]] = {1: one, 2: two, 3: three}
     return written[_arity(f)]
+
+
+def short_cut(room: Room, memory: list[Any], f: Any, *types: type) -> Any:
+    """What is called first for ``f`` on the types, None if that depends; it is remembered."""
+    first, target = first_step(f, *types), None
+    if first is AS_IS:
+        target = f
+    elif first is not None and not room.hooked:
+        target = room.lasting(first.method)
+        if target is not None and first.swapped:
+            target = swapped(target)
+    if target is not None:
+        remember(room, memory, (types[0], types[-1], target))
+    return target
+
+
+def swapped(target: Any) -> Any:
+    return lambda x, y: target(y, x)
 
 
 def _arity(f: Any) -> int:
@@ -187,17 +229,26 @@ def attribute_site(room: Room, name: str) -> Callable[[Any], Any]:
     """``x.name`` where nobody watches ``getattr``."""
     plain: set[type] = set()
     static: set[type] = set()
+    memory: list[Any] = [EMPTY]  # the last class with a property, and what reads it
 
     def read(x: Any) -> Any:
         t = type(x)
         if t in static or t in plain:
             return getattr(x, name)
+        last, target, _ = memory[0]
+        if t is last:
+            return target(x)
         if is_static(t):
             static.add(t)
         elif is_plain_attribute(t, name):
             plain.add(t)
             room.touch(plain)
         else:
+            reader = None if room.hooked else reader_of(t, name)
+            target = None if reader is None else room.lasting(reader)
+            if target is not None:
+                remember(room, memory, (t, target, False))
+                return target(x)
             return attribute(room, x, name)
         return getattr(x, name)
 
