@@ -98,7 +98,7 @@ def truth(n, p):
 
 
 def iteration(n, p):
-    for x in [1.5] * n:
+    for _ in [1.5] * n:
         pass
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .api.stop_gradient import stop_gradient
     from .api.transform import transform
     from .api.vjp import Pullback, vjp
+    from .api.vmap import vmap
     from .backend import lower
     from .context import Context, metadata, tag, untag
     from .frontend import lift
@@ -42,6 +43,7 @@ _HOMES = {
     ".api.stop_gradient": ("stop_gradient",),
     ".api.transform": ("transform",),
     ".api.vjp": ("Pullback", "vjp"),
+    ".api.vmap": ("vmap",),
     ".backend": ("lower",),
     ".context": ("Context", "metadata", "tag", "untag"),
     ".frontend": ("lift",),
@@ -79,6 +81,7 @@ __all__ = [
     "untag",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 

@@ -199,3 +199,10 @@ class NonFiniteResult(PullbackError, ArithmeticError):
     """An operation made a NaN or an infinity out of finite numbers, and was to stop there."""
 
     code = "PB506"
+
+
+class LanesMismatch(PullbackError, ValueError):
+    """What `vmap` was to map over has no lanes, or different numbers of them, or the lanes give
+    what cannot be put together."""
+
+    code = "PB507"

@@ -119,9 +119,7 @@ def binary_ways(f: Any, ta: type, tb: type) -> list[Way] | None:
     return [way for way in ways if way[0] is not None]
 
 
-def binary(
-    room: Room, f: Any, a: Any, b: Any, symbol: str | None = None, declined: int = 0
-) -> Any:
+def binary(room: Room, f: Any, a: Any, b: Any, symbol: str | None = None, declined: int = 0) -> Any:
     """``declined``: how many of the ways have been gone, in vain."""
     ta, tb = type(a), type(b)
     ways = binary_ways(f, ta, tb)

@@ -31,7 +31,7 @@ def first_step(f: Any, *types: type) -> Any:
     if f in protocols.INPLACE_NAMES:
         return _inplace(f, *types)
     if f in protocols.COMPARE_NAMES:
-        return _first_way(protocols.compare_ways(f, *types, _differs))
+        return _first_way(protocols.compare_ways(f, types[0], types[1], _differs))
     if f in protocols.UNARY_NAMES:
         method = lookup(types[0], protocols.UNARY_NAMES[f])
         return First(method) if in_python(method) else AS_IS

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import LiftError
+from ...errors import LanesMismatch, LiftError
 from ...frontend import lift
 from ...ir.core import (
     CALL,
@@ -79,7 +79,9 @@ def spmd(f: Callable[..., Any]) -> Callable[..., Any]:
     def over(*args: Any) -> Any:
         sizes = {len(a) for a in args if isinstance(a, np.ndarray)}
         if len(sizes) != 1:
-            raise ValueError(f"lanes are the items of arrays of one length, not of {sorted(sizes)}")
+            raise LanesMismatch(
+                f"lanes are the items of arrays of one length, not of {sorted(sizes)}"
+            )
         lanes = [lane_values(a) if isinstance(a, np.ndarray) else Same(a) for a in args]
         return gathered(Lanes(lift(f), sizes.pop()).run(lanes))
 
