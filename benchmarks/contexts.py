@@ -148,7 +148,7 @@ def constructor(n, p):
 SITES = {
     addition: 1, comparison: 1, condition: 1, truth: 1, iteration: 1, subscript: 1, store: 1,
     attribute: 1, builtin: 1, function: 1, keyword: 1, spread: 1, new_function: 1, closure: 1,
-    method: 2, builtin_method: 2, constructor: 1, operator_method: 1, property_read: 1,
+    method: 2, builtin_method: 2, constructor: 2, operator_method: 1, property_read: 1,
 }  # fmt: skip
 """Programs, and how many contextual sites an iteration has."""
 

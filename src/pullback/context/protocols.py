@@ -39,6 +39,11 @@ UNARY_NAMES = {
 }  # fmt: skip
 """Operations that just call the method of their first operand."""
 
+OPERATOR_NAMES = frozenset(
+    f.__name__ for f in (*BINARY, *INPLACE, *COMPARE_NAMES, *UNARY_NAMES)
+) | {"truth", "not_", "contains"}
+"""Functions of the module ``operator``; methods of C have some of these names too."""
+
 CALLED_BY_NAME = frozenset(
     (builtins.abs, builtins.next, builtins.iter, builtins.len, builtins.bool)
 )
@@ -250,6 +255,27 @@ def iterate_loop(room: Room, x: Any) -> Any:
     return steps(room, it) if in_python(lookup(type(it), "__next__")) else it
 
 
+def opened(room: Room, x: Any, sized: bool) -> Any:
+    """What stands for ``x`` where code of C takes all its items, so that its methods of iteration
+    are called in the context. ``sized``: that code also asks how many there are."""
+    t = type(x)
+    if t in room.plain:
+        return x
+    if sized and (in_python(lookup(t, "__len__")) or in_python(lookup(t, "__length_hint__"))):
+        return x  # these would not be called any more
+    found = lookup(t, "__iter__") or (None if hasattr(t, "__iter__") else lookup(t, "__getitem__"))
+    return iterate_loop(room, x) if in_python(found) or in_python(lookup(t, "__next__")) else x
+
+
+def _opening(f: Any, sized: bool) -> Callable[..., Any]:
+    """``f``, which takes all the items of its arguments."""
+
+    def call(room: Room, *xs: Any, **kw: Any) -> Any:
+        return f(*[opened(room, x, sized) for x in xs], **kw)
+
+    return call
+
+
 def items(room: Room, x: Any, item: Any) -> Iterator[Any]:
     """The items of a sequence that only has ``__getitem__``."""
     for k in itertools.count():
@@ -271,31 +297,6 @@ def steps(room: Room, it: Any) -> Any:
         except StopIteration:
             return
         yield x
-
-
-def attribute(room: Room, x: Any, name: str) -> Any:
-    """``x.name``, with properties, ``__getattribute__`` and ``__getattr__`` in the context."""
-    t = type(x)
-    getattribute, missing = lookup(t, "__getattribute__"), lookup(t, "__getattr__")
-    try:
-        if in_python(getattribute):
-            return room.call(getattribute, x, name)
-        found = lookup(t, name)
-        if type(found) is property and in_python(found.fget):
-            return room.call(found.fget, x)
-        return getattr(x, name) if missing is None else getattribute(x, name)
-    except AttributeError:
-        if not in_python(missing):
-            raise
-        return room.call(missing, x, name)
-
-
-def is_plain_attribute(t: type, name: str) -> bool:
-    """Whether reading the attribute runs nothing in Python."""
-    if is_static(t):
-        return True
-    special = (lookup(t, "__getattribute__"), lookup(t, "__getattr__"))
-    return not any(map(in_python, special)) and type(lookup(t, name)) is not property
 
 
 def construct(room: Room, cls: type, /, *args: Any, **kw: Any) -> Any:
@@ -372,4 +373,6 @@ OTHERS: dict[Any, Callable[..., Any]] = {
     builtins.bool: truth,
     builtins.len: length,
     builtins.iter: iterate,
+    **{f: _opening(f, True) for f in (list, tuple)},
+    **{f: _opening(f, False) for f in (set, frozenset, sum, any, all, enumerate, zip)},
 }

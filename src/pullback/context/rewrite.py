@@ -82,6 +82,9 @@ OPERATORS = frozenset((*BINARY_OP, *COMPARE.values(), *UNARY.values())) | {
 }
 """What may run a method of the user's class behind an operator."""
 
+OPENING = {i.unpack: 1, i.unpack_ex: 1, i.list_extend: 2, i.set_update: 2}
+"""Intrinsics that take all the items of an operand, and which."""
+
 TRUE_OR_FALSE = (operator.is_, operator.is_not, operator.not_, operator.contains)
 DISPLAYS = (i.build_tuple, i.build_list, i.build_set, i.build_map, i.build_string)
 NEVER_CALLABLE = frozenset((*COMPARE.values(), *TRUE_OR_FALSE, *DISPLAYS, i.format_value, slice))
@@ -185,6 +188,14 @@ class Rewriting:
         if callee is getattr and len(op.args) == 3 and isinstance(op.args[2], Const):
             k = self.need(Need("attribute", op.args[2].value), shared=False)
             op.args = (self._read(ops, k, op), op.args[1])
+        elif in_(callee, (setattr, delattr)) and isinstance(op.args[2], Const):
+            k = self.need(Need("write", (op.args[2].value, callee is setattr)))
+            op.args = (self._read(ops, k, op), op.args[1], *op.args[3:])
+        elif in_(callee, OPENING):
+            at = OPENING[callee]
+            k = self.need(Need("iterable", callee is i.list_extend))
+            opened = self._call(ops, k, (op.args[at],), op)
+            op.args = (*op.args[:at], opened, *op.args[at + 1 :])
         elif in_(callee, OPERATORS) or callee is operator.truth:
             k = self.need(Need("operator", callee))
             op.args = (self._read(ops, k, op), *op.args[1:])
@@ -228,6 +239,9 @@ class Rewriting:
         fn, args, *kwargs = op.args[1:]
         if self.watch.everything:
             args = self._as_tuple(args, op, ops)
+        elif not self._is_tuple(args):
+            args = self._call(ops, self.need(Need("iterable", True)), (args,), op)
+            op.args = (*op.args[:2], args, *kwargs)
         after = self._hooks(op, "spread hooks", (fn, args, *kwargs), ops)
         k = self.need(Need("spread"), shared=False)
         target = self._call(ops, k, (fn, args, *kwargs), op)
@@ -239,10 +253,15 @@ class Rewriting:
         ops.append(op)
         after(op.result)
 
+    def _is_tuple(self, args: Operand) -> bool:
+        """Whether it is one by construction."""
+        made = self.defined.get(args) if isinstance(args, Value) else None
+        known = made is not None and made.is_call(i.build_tuple, i.list_to_tuple)
+        return isinstance(args, Const) or known
+
     def _as_tuple(self, args: Operand, op: Op, ops: list[Op]) -> Operand:
         """What ``*args`` spreads, as a tuple: made by a call, if it is none by construction."""
-        made = self.defined.get(args) if isinstance(args, Value) else None
-        if isinstance(args, Const) or (made and made.is_call(i.build_tuple, i.list_to_tuple)):
+        if self._is_tuple(args):
             return args
         spread = self.ir.call(i.spread, args, loc=op.loc)
         self._operation(spread, ops)

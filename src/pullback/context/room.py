@@ -40,6 +40,7 @@ class Room:
         self.entries: dict[Any, Entry] = {}
         self.shared: dict[Need, CellType] = {}
         self.known: dict[FunctionType, Any] = {}
+        self.plain_names: set[tuple[type, str]] = set()  # attributes that run nothing in Python
         if root is None:
             self.run = Run(self.forget)
             self.touched: list[Any] = []
@@ -238,9 +239,8 @@ class Room:
             if args is None or any(map(callable, args)):
                 return Found(functools.partial(callbacks.call_calling, self, position, g))
             return Found(g)
-        if kind in (type, protocols.BUILTIN) and self._has_methods(g, args):
-            special: Any = protocols.protocol(g)
-            return Found(functools.partial(special, self))
+        if kind in (type, protocols.BUILTIN) and protocols.protocol(g) is not None:
+            return Found(self._builtin(g), True)
         method = None if isinstance(g, type) else protocols.lookup(kind, "__call__")
         if protocols.in_python(method):
             inner = None if args is None else (g, *args)
@@ -250,11 +250,12 @@ class Room:
                 return Found(functools.partial(inside, g))
         return self._plain(g, args)
 
-    def _has_methods(self, g: Any, args: Sequence[Any] | None) -> bool:
-        """Whether a builtin is the name of an operator, and its operand's class has methods."""
-        if not args or protocols.protocol(g) is None:
-            return False
-        return not all(t in self.plain or self.is_plain(t) for t in map(type, args))
+    def _builtin(self, g: Any) -> Any:
+        """The name of an operation that runs methods of its operands."""
+        need = Need("builtin", g)
+        if need not in self.shared:
+            self.shared[need] = CellType(sites.builtin_site(self, g))
+        return self.shared[need].cell_contents
 
     def _function(
         self, f: FunctionType, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
@@ -369,6 +370,10 @@ class Room:
             return sites.operator_site(self, of)
         if kind == "attribute":
             return sites.attribute_site(self, of)
+        if kind == "iterable":
+            return sites.opening_site(self, of)
+        if kind == "write":
+            return sites.writing_site(self, *of)
         if kind == "context":
             return self.stack[of].ctx
         if kind == "steps":

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..ir import intrinsics
+from .attributes import attribute, is_plain_attribute, write, writer
 from .making import constructor, copies_of, takes_exactly
-from .protocols import attribute, is_plain_attribute, is_static, iterate_loop, protocol
+from .protocols import OPERATOR_NAMES, is_static, iterate_loop, opened, protocol
 from .shortcuts import AS_IS, first_step, may_decline, reader_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def call_site(
     the call, if all are positional."""
     if name is None:
         return _function_site(room, names, exact)
-    return _method_site(room, names, name not in room.watched_names)
+    return _method_site(room, names, name not in room.watched_names, name in OPERATOR_NAMES)
 
 
 def _function_site(
@@ -77,6 +78,8 @@ def _function_site(
         if found.stable and kind in _LASTING:
             if found.init is not None and exact is not None:
                 target = constructor(g, found.init, exact)
+            elif exact == 1 and protocol(g) is not None and kind is not FunctionType:
+                target = single_builtin_site(room, target, g)
             if kind is not FunctionType or g.__closure__ is None:
                 remember(room, memory, (g, target, found.look))
             entry = found.entry
@@ -92,7 +95,9 @@ def _function_site(
     return resolve
 
 
-def _method_site(room: Room, names: tuple[str, ...], unwatched: bool) -> Callable[..., Any]:
+def _method_site(
+    room: Room, names: tuple[str, ...], unwatched: bool, operator_name: bool
+) -> Callable[..., Any]:
     memory = [EMPTY]
 
     def resolve(g: Any, *args: Any) -> Any:
@@ -105,7 +110,9 @@ def _method_site(room: Room, names: tuple[str, ...], unwatched: bool) -> Callabl
             if found.stable:
                 remember(room, memory, (g.__func__, found.target.__func__, found.look))
             return found.target
-        if kind is BuiltinFunctionType and unwatched:
+        if kind is BuiltinFunctionType and (
+            unwatched and not (operator_name and type(g.__self__) is ModuleType)
+        ):
             return g
         last, target, look = memory[0]
         if g is last and not (look and any(map(is_handed, args))):
@@ -223,6 +230,54 @@ def _arity(f: Any) -> int:
     return {"neg": 1, "pos": 1, "invert": 1, "not_": 1, "truth": 1, "iter": 1, "setitem": 3}.get(
         f.__name__, 2
     )
+
+
+def builtin_site(room: Room, f: Any) -> Callable[..., Any]:
+    """A builtin that is called by its name, and runs methods of its operands."""
+    special: Any = protocol(f)
+    plain, is_plain = room.plain, room.is_plain
+
+    def call(*xs: Any, **kw: Any) -> Any:
+        for x in xs:
+            if type(x) not in plain and not is_plain(type(x)):
+                return special(room, *xs, **kw)
+        return f(*xs, **kw)
+
+    return call
+
+
+def single_builtin_site(room: Room, call: Any, f: Any) -> Callable[[Any], Any]:
+    """The same at a call with one argument."""
+    plain = room.plain
+    return lambda x: f(x) if type(x) in plain else call(x)
+
+
+def opening_site(room: Room, sized: bool) -> Callable[[Any], Any]:
+    """What is unpacked, or spread into a list."""
+    plain = room.plain
+
+    def iterable(x: Any) -> Any:
+        return x if type(x) in plain or room.is_plain(type(x)) else opened(room, x, sized)
+
+    return iterable
+
+
+def writing_site(room: Room, name: str, value: bool) -> Callable[..., None]:
+    """``x.name = v`` (``value``) or ``del x.name`` where nobody watches."""
+    plain: set[type] = set()
+    form: Any = setattr if value else delattr
+
+    def put(x: Any, *v: Any) -> None:
+        t = type(x)
+        if t not in plain:
+            if writer(t, name, value) is not None:
+                return write(room, name, x, *v)
+            if not plain:
+                room.touch(plain)
+            plain.add(t)
+        form(x, name, *v)
+
+    return put
 
 
 def attribute_site(room: Room, name: str) -> Callable[[Any], Any]:
