@@ -28,24 +28,28 @@ def takes_exactly(code: CodeType, n: int | None) -> bool:
 
 def copies_of(
     f: FunctionType, code: CodeType, cells: tuple[CellType, ...]
-) -> tuple[FunctionType | None, Callable[[Any], FunctionType]]:
-    """For functions with the code and globals of ``f`` that are to run ``code`` with ``cells``: the
-    one that stands for all, if there are no free variables, and what makes one with a closure."""
-    maker = FunctionType(_maker(code), f.__globals__)
-    return (None if f.__code__.co_freevars else maker(cells)), maker
+) -> Callable[[Any], FunctionType]:
+    """By the closure of a function with the code and globals of ``f``: what stands for it, with
+    other ``code`` that has ``cells`` as further free variables."""
+    make = FunctionType(_maker(code, cells), f.__globals__)
+    if f.__code__.co_freevars:
+        return make
+    one = make(())
+    return lambda closure: one
 
 
-def _maker(code: CodeType) -> CodeType:
-    """The code of ``lambda closure: <function>``."""
-    like = (lambda closure: None).__code__
-    ops = [("RESUME", 0), ("LOAD_FAST", 0), ("LOAD_CONST", 0)]
+def _maker(code: CodeType, cells: tuple[CellType, ...]) -> CodeType:
+    """The code of ``lambda closure: <function whose closure is closure + cells>``."""
+    like = (lambda closure: closure + ()).__code__  # it has the constants None and ()
     if sys.version_info >= (3, 13):
-        ops += [("MAKE_FUNCTION", 0), ("SET_FUNCTION_ATTRIBUTE", 8)]
+        ops = [("LOAD_CONST", 0), ("MAKE_FUNCTION", 0), ("SET_FUNCTION_ATTRIBUTE", 8)]
     else:
-        ops += [("MAKE_FUNCTION", 8)]
+        ops = [("LOAD_CONST", 0), ("MAKE_FUNCTION", 8)]
     ops += [("RETURN_VALUE", 0)]
-    raw = bytes(x for name, arg in ops for x in (dis.opmap[name], arg))
-    return like.replace(co_code=raw, co_consts=(code,), co_stacksize=2, co_filename=__file__)
+    made = bytes(x for name, arg in ops for x in (dis.opmap[name], arg))
+    return like.replace(
+        co_code=like.co_code[:-2] + made, co_consts=(code, cells), co_filename=__file__
+    )
 
 
 _CONSTRUCTOR = """

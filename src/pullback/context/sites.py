@@ -67,11 +67,11 @@ def _function_site(
             return target
         kind = type(g)
         if kind is FunctionType:
+            last, globals, make = copies[0]
+            if g.__code__ is last and g.__globals__ is globals:
+                return make(g.__closure__)
             last, code, cells = codes[0]
             if g.__code__ is last:
-                globals, one, make = copies[0]
-                if g.__globals__ is globals:
-                    return one or make(g.__closure__ + cells)
                 return instantiate(g, code, cells)
         found = room.resolve(g, args, names)
         target = found.target
@@ -86,10 +86,9 @@ def _function_site(
             if entry is not None and entry.compiled and id(g.__code__) not in room.singled_out:
                 code, cells = entry.compiled.code, entry.cells
                 remember(room, codes, (g.__code__, code, cells))
-                known = EMPTY
                 if takes_exactly(g.__code__, exact):
-                    known = (g.__globals__, *copies_of(g, code, cells))
-                remember(room, copies, known)
+                    known = (g.__code__, g.__globals__, copies_of(g, code, cells))
+                    remember(room, copies, known)
         return target
 
     return resolve
@@ -265,19 +264,22 @@ def opening_site(room: Room, sized: bool) -> Callable[[Any], Any]:
 def writing_site(room: Room, name: str, value: bool) -> Callable[..., None]:
     """``x.name = v`` (``value``) or ``del x.name`` where nobody watches."""
     plain: set[type] = set()
-    form: Any = setattr if value else delattr
 
-    def put(x: Any, *v: Any) -> None:
+    def look(x: Any, *v: Any) -> None:
         t = type(x)
-        if t not in plain:
-            if writer(t, name, value) is not None:
-                return write(room, name, x, *v)
+        if writer(t, name, value) is None:
             if not plain:
                 room.touch(plain)
             plain.add(t)
-        form(x, name, *v)
+        write(room, name, x, *v)
 
-    return put
+    def put(x: Any, v: Any) -> None:
+        if type(x) in plain:
+            setattr(x, name, v)
+        else:
+            look(x, v)
+
+    return put if value else look
 
 
 def attribute_site(room: Room, name: str) -> Callable[[Any], Any]:
