@@ -40,7 +40,7 @@ def copies_of(
 
 def _maker(code: CodeType, cells: tuple[CellType, ...]) -> CodeType:
     """The code of ``lambda closure: <function whose closure is closure + cells>``."""
-    like = (lambda closure: closure + ()).__code__  # it has the constants None and ()
+    like = (lambda closure: closure + ()).__code__  # noqa: RUF005  # has the constants None, ()
     if sys.version_info >= (3, 13):
         ops = [("LOAD_CONST", 0), ("MAKE_FUNCTION", 0), ("SET_FUNCTION_ATTRIBUTE", 8)]
     else:
