@@ -23,17 +23,21 @@ from .line import Line, count_up, lines_of, reversed_loops
 def set_apart(ir: IR, *, forward: bool = False) -> bool:
     """Take such copies out of all loops that do something else as well; whether there were any.
     Stores stay where they are in the ``forward`` half, and before the cut."""
-    reverse = set() if forward else {loop.header for loop in reversed_loops(ir)}
     changed = False
     for line in lines_of(ir, loop_forest(ir)):
         writes = [op for op in line.ops if op.is_call(prims.store, prims.poke)]
         ahead = [op for op in writes if op.is_call(prims.poke) and _saves(op, line)]
         behind = [op for op in writes if op.is_call(prims.store) and _puts_back(op, line)]
-        behind = behind if line.c.header in reverse else []
+        if behind and (forward or line.c.header not in _reversed(ir)):
+            behind = []
         if len(writes) > 1 and (ahead or behind):
             _write(line, ahead, behind)
             changed = True
     return changed
+
+
+def _reversed(ir: IR) -> set[int]:
+    return {loop.header for loop in reversed_loops(ir)}
 
 
 def _saves(poke: Op, line: Line) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from ..ir.core import IR, Const, Op, Operand
-from ..ir.loops import CountedLoop, counted, loop_forest
+from ..ir.loops import CountedLoop, LoopForest, counted, loop_forest
 from .affine import Linear, impossible
 from .line import ARITHMETIC, combined
 
@@ -16,8 +16,11 @@ class Distinct:
 
     def __init__(self, ir: IR) -> None:
         self.ir = ir
-        self.forest = loop_forest(ir)
         self.counts: dict[int, CountedLoop | None] = {}
+
+    @cached_property
+    def forest(self) -> LoopForest:
+        return loop_forest(self.ir)
 
     @cached_property
     def definition(self) -> dict[Operand, Op]:

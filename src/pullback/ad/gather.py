@@ -57,6 +57,8 @@ def gather(ir: IR) -> bool:
     """Turn round all loops of the reverse half where it is sound and of use; whether any was."""
     loops, roots = reversed_loops(ir), Roots(ir)
     turned = {nest.line.c.header: (nest, found) for nest, found in turnable(ir, loops, roots)}
+    if not turned:
+        return False
     zeros = Zeros(ir, loops, turned)
     for line in lines_of(ir, loops, roots):
         header = line.c.header
@@ -66,7 +68,7 @@ def gather(ir: IR) -> bool:
             nest = next(n for n in nests_of(line) if len(n.levels) == depth)
             Writer(nest, turned[header][1], zeros.awaited(header)).write()
     zeros.make_up()
-    return bool(turned)
+    return True
 
 
 def turnable(ir: IR, loops: Iterable[Loop], roots: Roots) -> list[tuple[Nest, list[Addition]]]:

@@ -33,8 +33,8 @@ TAPE = (prims.peek, prims.poke, prims.record, prims.unrecord)
 def give_back(ir: IR) -> bool:
     """Do so in all blocks of the reverse half; whether anything changed."""
     before = sum(len(b.ops) for b in ir)
-    blocks = [b for b in _reversed(ir) if any(op.is_call(prims.store) for op in b.ops)]
-    if blocks:
+    if any(map(_stores_again, ir)):
+        blocks = list(_reversed(ir))
         memory = Memory(ir)
         for block in blocks:
             memory.block = block
@@ -43,6 +43,12 @@ def give_back(ir: IR) -> bool:
             memory.drop_unchanged()
         ir.substitute(memory.gone)
     return sum(len(b.ops) for b in ir) != before
+
+
+def _stores_again(block: Block) -> bool:
+    """Whether the block stores twice to one place."""
+    places = [_place(op) for op in block.ops if op.is_call(prims.store)]
+    return len(set(places)) < len(places)
 
 
 def _reversed(ir: IR) -> Iterator[Block]:
