@@ -78,6 +78,7 @@ class Sweep:
         self.users = _users(self.ir)
         self.definitions: dict[Value, Op] | None = None
         self.dirty: set[int] = set()
+        self.here = -1  # the block that is visited
         self.visits = 0
 
     def run(self) -> None:
@@ -110,6 +111,7 @@ class Sweep:
                     self.returned(a, term.loc)
 
     def visit(self, block: Block) -> None:
+        self.here = block.id
         try:
             for op in block.ops:
                 self.operation(op)
@@ -153,7 +155,7 @@ class Sweep:
         old = self.values.get(op.result)
         if old is None or old != result:
             self.values[op.result] = result
-            self.changed(op.result)
+            self.changed(op.result, but=self.here)  # there its users come behind it
 
     def placed(self, e: TypingError, op: Op) -> TypingError:
         """The error at the user's place: not inside a body of this package."""
@@ -169,9 +171,9 @@ class Sweep:
             self.definitions = {op.result: op for op in self.ir.ops()}
         return self.definitions.get(x) if isinstance(x, Value) else None
 
-    def changed(self, value: Value) -> None:
+    def changed(self, value: Value, but: int | None = None) -> None:
         for b in self.users.get(value, ()):
-            if b in self.reached:
+            if b in self.reached and b != but:
                 self.dirty.add(b)
 
     def transfer(self, op: Op, args: tuple[Abstract, ...]) -> Action:
@@ -292,7 +294,8 @@ class Sweep:
     def bind(self, p: Value, a: Abstract, loc: Loc, edge: Edge) -> None:
         old = self.values.get(p)
         if old is None:
-            new = a
+            declared = self.spec.rewritten and is_scalar(p.type)
+            new = AVal(p.type) if declared else a  # what it will be once all edges are known
         else:
             if old is a or old == a:
                 return
