@@ -9,6 +9,7 @@ the stack watches is left alone.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from ..ir.core import (
     Operand,
     Value,
 )
+from ..ir.liveness import values
 from ..ir.operators import BINARY_OP, COMPARE, UNARY
 from . import frames
 from .markers import PLAIN, Addressed
@@ -101,6 +103,8 @@ class Rewriting:
         self._shared: dict[Need, int] = {}
         self.defined = {op.result: op for op in ir.ops()}
         self.items = unpacked(ir, self.defined)
+        self.uses = count_uses(ir)
+        self.over: list[Value] = []
         self.attributes = {
             op: op.args[2].value
             for op in ir.ops()
@@ -146,7 +150,10 @@ class Rewriting:
     def _block(self, block: Block) -> None:
         old, block.ops = block.ops, []
         for op in old:
+            if op not in self.items:
+                self._let_go(block.ops)
             self._operation(op, block.ops)
+        self._let_go(block.ops)
         term = block.term
         if isinstance(term, Branch) and isinstance(term.cond, Value):
             made = self.defined.get(term.cond)
@@ -194,12 +201,23 @@ class Rewriting:
         elif in_(callee, OPENING):
             at = OPENING[callee]
             k = self.need(Need("iterable", callee is i.list_extend))
-            opened = self._call(ops, k, (op.args[at],), op)
-            op.args = (*op.args[:at], opened, *op.args[at + 1 :])
+            op.args = (*op.args[:at], self._opened(ops, k, op.args[at], op), *op.args[at + 1 :])
         elif in_(callee, OPERATORS) or callee is operator.truth:
             k = self.need(Need("operator", callee))
             op.args = (self._read(ops, k, op), *op.args[1:])
         ops.append(op)
+
+    def _opened(self, ops: list[Op], k: int, x: Operand, op: Op) -> Value:
+        """What free variable k makes of ``x``, which dies here if it is an intermediate result."""
+        if isinstance(x, Value) and x.name is None and self.uses[x] == 1:
+            self.over.append(x)
+        return self._call(ops, k, (x,), op)
+
+    def _let_go(self, ops: list[Op]) -> None:
+        """Release the intermediate results that were used for the last time: on the stack they
+        would be gone."""
+        ops += [self.ir.call(i.release, x) for x in self.over]
+        self.over.clear()
 
     def _is_build_class(self, op: Op) -> bool:
         made = self.defined.get(op.fn) if isinstance(op.fn, Value) else None
@@ -240,7 +258,7 @@ class Rewriting:
         if self.watch.everything:
             args = self._as_tuple(args, op, ops)
         elif not self._is_tuple(args):
-            args = self._call(ops, self.need(Need("iterable", True)), (args,), op)
+            args = self._opened(ops, self.need(Need("iterable", True)), args, op)
             op.args = (*op.args[:2], args, *kwargs)
         after = self._hooks(op, "spread hooks", (fn, args, *kwargs), ops)
         k = self.need(Need("spread"), shared=False)
@@ -317,6 +335,18 @@ def unpacked(ir: IR, defined: dict[Value, Op]) -> set[Op]:
             if source is not None and source.is_call(i.unpack, i.unpack_ex, *ENTRANCES):
                 found.add(op)
     return found
+
+
+def count_uses(ir: IR) -> Counter[Value]:
+    """How often each value is an operand."""
+    used: Counter[Value] = Counter()
+    for block in ir:
+        for op in block.ops:
+            used.update(values(op.args))
+        used.update(values(block.term.operands))
+        for edge in block.edges:
+            used.update(values(edge.args))
+    return used
 
 
 def is_bound(callee: Any) -> bool:

@@ -7,6 +7,8 @@ import time
 
 import numpy as np
 import pytest
+from scipy import linalg
+from scipy.linalg import blas
 
 import pullback as pb
 from pullback.context.ready.flops import Flops
@@ -118,6 +120,37 @@ def test_flops_are_exact():
     assert flops(lambda x: np.mean(x), np.ones((m, n))).total == m * n
     assert flops(lambda x: x * x, 1j * x).total == 6 * k
     assert flops(lambda a, b: np.linalg.solve(a, b), np.eye(6), np.ones(6)).total == 2 * 72 + 72
+
+
+A, B, S = np.ones((4, 3)), np.ones((3, 5)), np.eye(4) + 1.0
+Z = A[0] + 0j
+
+
+@pytest.mark.parametrize("program, expected", [
+    (lambda: np.einsum("ij,jk->ik", A, B), 2 * 4 * 3 * 5), (lambda: np.tensordot(A, B, 1), 120),
+    (lambda: np.matmul(np.ones((7, 4, 3)), B), 7 * 120), (lambda: A.dot(B), 120),
+    (lambda: A @ np.ones(3), 24), (lambda: A + np.ones(3), 12), (lambda: A[0] * B.T, 15),
+    (lambda: np.add.outer(A[0], B[0]), 15), (lambda: np.add.reduce(A[0]), 2),
+    (lambda: np.multiply.reduce(A, axis=None), 11), (lambda: np.var(A), 48), (lambda: A % 2.0, 12),
+    (lambda: blas.daxpy(A[0], A[1], a=2.0), 6), (lambda: blas.dgemv(1.0, A, A[0]), 24),
+    (lambda: blas.dgemm(1.0, A, B), 120), (lambda: blas.dgemm(1.0, A, A, trans_b=1), 96),
+    (lambda: blas.zdotu(Z, Z), 24), (lambda: linalg.cho_factor(S), 64 / 3),
+    (lambda: linalg.lu_factor(S), 128 / 3), (lambda: linalg.solve(S, S), 128 / 3 + 128),
+    (lambda: linalg.solve_triangular(S, S[0]), 16),
+])  # fmt: skip
+def test_flops_by_formula(program, expected):
+    count = flops(program)
+    assert count.total == pytest.approx(expected, rel=1e-14)
+    assert count.bytes > 0 and not count.uncounted
+
+
+def test_what_has_no_formula_is_listed():
+    count = flops(lambda x: np.fft.fft(x) + np.convolve(x, x)[0], A[0])
+    assert count.uncounted == {"fft": 1, "convolve": 1} and count.total == 6
+
+
+def test_methods_of_arrays_move_their_array():
+    assert flops(lambda x: x.sum(axis=1), A).bytes == 8 * (12 + 4)
 
 
 def test_flops_of_scalar_code_and_of_what_is_no_arithmetic():
