@@ -1,7 +1,9 @@
 """Patterns of Jacobians and Hessians: what they hold, and never a false zero."""
 
+import array
 import math
 import statistics
+from collections import deque
 from itertools import pairwise
 
 import numpy as np
@@ -105,6 +107,44 @@ PROGRAMS = {
     "chosen": (lambda x: [x[1], x[2]][bool(x[0] > 0)], [0, 1, 1]),
     "held": (lambda x: Held(x).second(), [0, 1, 0]),
 }  # fmt: skip
+
+
+STORES = {
+    "a slice of a list": lambda x, z: put([0.0] * 3, slice(0, 2), x[:2]),
+    "array.array": lambda x, z: put(array.array("d", z), 0, x[1]),
+    "memoryview": lambda x, z: (put(memoryview(z), 1, x[2]), z)[1],
+    "deque": lambda x, z: list((d := deque(), d.append(x[1]))[0])[0],
+    "set": lambda x, z: sum((s := set(), s.add(x[1]))[0]),
+    "flat": lambda x, z: (put(z.flat, slice(1, 3), x[:2]), z)[1],
+    "flat by name": lambda x, z: (z.flat.__setitem__(slice(0, 2), x[:2]), z)[1],
+    "all of flat": lambda x, z: (setattr(z, "flat", x), z)[1],
+    "real": lambda x, z: (setattr(z, "real", x), z)[1],
+    "sort": lambda x, z: (y := x.copy(), y.sort())[0],
+    "fill": lambda x, z: (z.fill(x[1]), z)[1],
+    "copyto": lambda x, z: (np.copyto(z, x), z)[1],
+    "at": lambda x, z: (np.add.at(z, [0, 0], x[1:]), z)[1],
+    "out": lambda x, z: np.multiply(x, 2.0, out=z),
+    "compress": lambda x, z: x.compress([True, False, True]),
+    "reshape": lambda x, z: x.reshape(3, 1).transpose(1, 0)[0],
+    "a method of an object": lambda x, z: (h := Held([]), h.x.append(x))[0].x[0][:1] * x[1],
+}
+
+
+def put(target, index, value):
+    target[index] = value
+    return target
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_what_is_stored_is_followed_or_counts_as_everything(name):
+    def f(x):
+        return np.asarray(STORES[name](x, np.zeros(3)), float)
+
+    x = np.array([2.0, 1.0, 1.5])
+    pattern = jacobian_pattern(f, x)
+    moved = [f(x + 1e-3 * e) != f(x) for e in np.eye(3)]
+    assert not (np.moveaxis(moved, 0, -1) & ~pattern).any()
+    assert np.any(moved)
 
 
 def neighbours(x):

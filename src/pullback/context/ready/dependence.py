@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -198,12 +199,19 @@ _REARRANGES = {
 }  # fmt: skip
 
 
+_OTHERWISE = ("sort", "partition", "resize", "compress")
+"""Methods of arrays that do something else than the function of their name."""
+
+
 def unbound(f: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """``x.sum()`` as ``np.sum(x)``; other methods of C with their object first."""
     owner = getattr(f, "__self__", None)
     if isinstance(owner, (np.ndarray, float)) and not isinstance(owner, type):
         name = f.__name__
-        found = getattr(np, name, None) if isinstance(owner, np.ndarray) else None
+        alike = isinstance(owner, np.ndarray) and name not in _OTHERWISE
+        found = getattr(np, name, None) if alike else None
+        if name in ("reshape", "transpose") and len(args) > 1:
+            args = (args,)  # x.reshape(2, 3)
         return (found or getattr(type(owner), name)), (owner, *args)
     if isinstance(owner, (list, dict, tuple)):
         return getattr(type(owner), f.__name__), (owner, *args)
@@ -288,6 +296,11 @@ def rearranged(ctx: Any, f: Any, args: Any, kw: Any, given: Any) -> Any:
     return each(lambda d: d if isinstance(d, Deps) else EMPTY, moved) if moved.ndim else moved
 
 
+def is_nobody(owner: Any) -> bool:
+    """Whether a callable belongs to no object that could keep what it is given."""
+    return owner is None or isinstance(owner, (ModuleType, type, np.ufunc))
+
+
 def _several(index: Any) -> Any:
     return index if isinstance(index, tuple) else (index,)
 
@@ -331,9 +344,13 @@ def attribute(out: Any, args: Any) -> Any:
 def assign(ctx: Any, args: Any) -> None:
     """``target[index] = value``."""
     target, index, value = args
+    deps, new = None, ctx.of(value)
     if not isinstance(target, np.ndarray):
+        holds = isinstance(target, (list, dict)) or has_special_methods(type(target))
+        if new is not None and (not holds or isinstance(index, slice)):
+            raise Untraceable(f"an assignment to {type(target).__name__}")
         return  # a container holds the object itself
-    deps, new = ctx.of(target), ctx.of(value)
+    deps = ctx.of(target)
     if deps is None:
         if new is None and not any(map(ctx.arrays.is_decision, _several(index))):
             return
@@ -355,6 +372,9 @@ def assign(ctx: Any, args: Any) -> None:
 def overwrite(ctx: Any, args: Any, kw: Any, given: Any) -> None:
     """A function that returned nothing may have written anything to its arrays."""
     everything = nonlinear(union_of(given))
+    arrays = any(isinstance(x, np.ndarray) for x in (*args, *kw.values()))
+    if not arrays and everything.inputs:
+        raise Untraceable("it may be kept somewhere")
     for x in (*args, *kw.values()):
         if isinstance(x, np.ndarray):
             ctx.mark(x, same(everything, x.shape))

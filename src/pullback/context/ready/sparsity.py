@@ -146,7 +146,10 @@ def _result(ctx: Sparsity, f: Any, out: Any, args: tuple[Any, ...], kw: dict[str
         ctx.arrays.set_decision(out)
         return out
     if out is None:
-        if not in_(f, dep.MOVES_REFERENCES) and any(isinstance(x, (list, dict)) for x in args):
+        if in_(f, dep.MOVES_REFERENCES) and not isinstance(args[0], np.ndarray):
+            return out
+        owner = getattr(f, "__self__", None)
+        if any(isinstance(x, (list, dict)) for x in args) or not dep.is_nobody(owner):
             raise Untraceable(f"{f} changes a container")
         dep.overwrite(ctx, args, kw, given)
         return out
