@@ -1,7 +1,9 @@
 """Tagging: metadata beside values, what it survives, and what drops it."""
 
+import functools
 import gc
 import operator
+from collections import deque
 
 import numpy as np
 import pytest
@@ -101,7 +103,62 @@ def through_closure(x):
     return inner()
 
 
+def through_growing_and_shrinking(x):
+    xs = []
+    for k in range(50):
+        xs.append(x if k == 17 else float(k))
+    for _ in range(10):
+        xs.pop(0)
+    xs.extend([1.0] * 100)
+    del xs[20:]
+    return xs[7]
+
+
+def through_growing_dict(x):
+    known = {k: float(k) for k in range(3)}
+    known["x"] = x
+    known.update({k: 1.0 for k in range(200)})
+    known.pop(1)
+    return {**known}["x"]
+
+
+def through_nested(x):
+    _, [b] = (1, [{"k": (x,)}])
+    (c,) = b["k"]
+    return c
+
+
+def through_exception(x):
+    try:
+        raise ValueError(x)
+    except ValueError as e:
+        return e.args[0]
+
+
+def through_copies_of_object_arrays(x):
+    a = np.empty((3, 3), object)
+    a[:] = 0.0
+    a[1, 2] = x
+    return a.T[[2, 1]].copy()[0, 1]
+
+
+def through_match(x):
+    match {"a": [1, x]}:
+        case {"a": [_, y]}:
+            return y
+
+
 SURVIVES = [
+    through_growing_and_shrinking,
+    through_growing_dict,
+    through_nested,
+    through_exception,
+    through_copies_of_object_arrays,
+    through_match,
+    lambda x: functools.partial(lambda a, b: b, 1)(x),
+    lambda x: functools.reduce(lambda a, b: b, [1.0, x]),
+    lambda x: list(zip([1, 2], [3.0, x]))[1][1],
+    lambda x: deque([x, 1.0], maxlen=2).popleft(),
     lambda x: (1, x, 3)[1],
     lambda x: {"a": 1, "b": x}["b"],
     lambda x: [x][0],
