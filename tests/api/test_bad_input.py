@@ -10,6 +10,7 @@ from numba import vectorize
 import pullback as pb
 from pullback.errors import (
     ActivityLost,
+    CotangentMismatch,
     JoinError,
     LiftError,
     NoDerivativeError,
@@ -90,6 +91,24 @@ class Thing:
 def test_an_object_selected_by_argnums():
     e = error_of(lambda t, x: t.value * x, Thing(), 1.0)
     assert e.code == "PB302" and e.variable == "t"
+
+
+def doubled(x):
+    return x * 2
+
+
+@pytest.mark.parametrize("wrong", [np.ones(4), np.ones(3, "f4"), np.ones(3) * 1j, 1.0, None])
+def test_what_does_not_fit_says_where_and_what_to_do(wrong):
+    x = np.ones(3)
+    back = pb.vjp(doubled, x, options=PYTHON)[1]
+    calls = [lambda: back(wrong)]
+    if wrong is not None:  # zero, as a tangent
+        calls.append(lambda: pb.jvp(doubled, (x,), (wrong,), options=PYTHON))
+    for call in calls:
+        with pytest.raises(CotangentMismatch) as e:
+            call()
+        assert e.value.loc.file == __file__ and e.value.hint
+        assert e.value.loc.line == doubled.__code__.co_firstlineno
 
 
 def test_every_error_says_what_to_do_in_order():

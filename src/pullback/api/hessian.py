@@ -123,7 +123,8 @@ class HvpPlan(Plan):
         types = [self.prepared.types[p] for p in at]
         shapes = [getattr(leaves[p], "shape", None) for p in at]
         x: list[dict[int, Any]] = [{0: leaf} for leaf in leaves]
-        for p, part in zip(at, match(self.aim.trees[0], v, types, shapes, "the vector", True)):
+        tree, loc = self.aim.trees[0], self.prepared.loc
+        for p, part in zip(at, match(tree, v, types, shapes, "the vector", True, loc)):
             if part is not None:
                 x[p][1] = part
         with self.node.base.writing_to(leaves):

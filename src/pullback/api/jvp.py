@@ -35,7 +35,10 @@ def jvp(
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primals and tangents are tuples, with one entry for each argument")
     if len(tangents) != len(primals):
-        raise CotangentMismatch(f"{len(tangents)} tangents for {len(primals)} primals")
+        raise CotangentMismatch(
+            f"{len(tangents)} tangents for {len(primals)} primals",
+            hint="Pass one for each primal; None stands for zero.",
+        )
     op = JVP(f, engine, options)
     op.plans = shared_plans(f, (JVP, op.resolved))
     return op.push(tuple(primals), kwargs, tuple(tangents))
@@ -82,7 +85,8 @@ class PushPlan(Plan):
             types = [self.prepared.types[p] for p in at]
             shapes = [getattr(leaves[p], "shape", None) for p in at]
             label = f"the tangent of {a.name!r}"
-            for p, part in zip(at, match(tree, t, types, shapes, label, optional=True)):
+            parts = match(tree, t, types, shapes, label, True, self.prepared.loc)
+            for p, part in zip(at, parts):
                 found[p] = part
         return found
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from ..errors import CotangentMismatch
+from ..errors import CotangentMismatch, HasPlace
 from ..typing_ import ATuple, AVal
 from ..typing_.lists import ListArray
 from ..typing_.statements import DictOf
@@ -54,17 +54,19 @@ def match(
     shapes: Sequence[Any],
     name: str,
     optional: bool = False,
+    loc: HasPlace | None = None,
 ) -> list[Any]:
     """The leaves of a cotangent or tangent, checked against those of the value: a number or array
-    each, None where the value has no derivative. ``optional``: None stands for zero too.
+    each, None where the value has no derivative. ``optional``: None stands for zero too; ``loc``:
+    the place of the function that is differentiated.
 
     CotangentMismatch, saying where, if structure, shape or dtype differ."""
     parts: list[Any] = []
-    _walk(tree, given, name, parts, optional)
-    found = []
-    for (at, x), t, shape in zip(parts, wanted, shapes):
-        found.append(_leaf(x, t, shape, at, optional))
-    return found
+    try:
+        _walk(tree, given, name, parts, optional)
+        return [_leaf(x, t, s, at, optional) for (at, x), t, s in zip(parts, wanted, shapes)]
+    except CotangentMismatch as e:
+        raise CotangentMismatch(e.what, loc=loc, hint=e.hint) from None
 
 
 def _walk(tree: Tree, x: Any, at: str, out: list[Any], optional: bool) -> None:
@@ -129,7 +131,9 @@ def _leaf(x: Any, t: Any, shape: Any, at: str, optional: bool) -> Any:
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x[()]
     if isinstance(x, bool) or not isinstance(x, numbers):
-        raise CotangentMismatch(f"{at} is {_word(x)}, its value is a {kind_of(t)}")
+        raise CotangentMismatch(
+            f"{at} is {_word(x)}, its value is a {kind_of(t)}", hint="Pass a number."
+        )
     return complex(x) if isinstance(t, types.Complex) else float(x)  # type: ignore[arg-type]
 
 
@@ -147,7 +151,9 @@ def _array_leaf(x: Any, t: Any, shape: tuple[int, ...], at: str, optional: bool)
                 hint="Pass an array of that shape.",
             )
     if x.shape != shape:
-        raise CotangentMismatch(f"{at} has shape {x.shape}, its value {shape}")
+        raise CotangentMismatch(
+            f"{at} has shape {x.shape}, its value {shape}", hint="Pass an array of that shape."
+        )
     if x.dtype != np.dtype(str(t.dtype)):
         raise CotangentMismatch(
             f"{at} has dtype {x.dtype}, its value {t.dtype}",

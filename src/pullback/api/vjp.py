@@ -135,7 +135,14 @@ class Pullback:
         self._shapes = [np.shape(v) if is_array(t) else None for v, t in zip(values, self._types)]
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
-        bars = match(self._tree, cotangent, self._types, self._shapes, "the cotangent")
+        bars = match(
+            self._tree,
+            cotangent,
+            self._types,
+            self._shapes,
+            "the cotangent",
+            loc=self._prepared.loc,
+        )
         return self._aim.structure(self.pull(bars))
 
     def pull(self, bars: list[Any]) -> list[Any]:
