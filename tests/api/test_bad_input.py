@@ -111,6 +111,12 @@ def test_what_does_not_fit_says_where_and_what_to_do(wrong):
         assert e.value.loc.line == doubled.__code__.co_firstlineno
 
 
+def test_a_cotangent_of_another_kind_of_number():
+    with pytest.raises(CotangentMismatch) as e:
+        pb.vjp(doubled, 2.0, options=PYTHON)[1](1j)
+    assert "complex" in e.value.what and e.value.hint == "Pass a float."
+
+
 def test_every_error_says_what_to_do_in_order():
     e = error_of(lambda x: x, 3)
     text = str(e).splitlines()

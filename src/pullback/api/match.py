@@ -132,7 +132,7 @@ def _leaf(x: Any, t: Any, shape: Any, at: str, optional: bool) -> Any:
         x = x[()]
     if isinstance(x, bool) or not isinstance(x, numbers):
         raise CotangentMismatch(
-            f"{at} is {_word(x)}, its value is a {kind_of(t)}", hint="Pass a number."
+            f"{at} is {_word(x)}, its value is a {kind_of(t)}", hint=f"Pass a {kind_of(t)}."
         )
     return complex(x) if isinstance(t, types.Complex) else float(x)  # type: ignore[arg-type]
 
