@@ -142,9 +142,9 @@ def counted(monkeypatch):
     counts = {"kernels": 0}
     made = kernels._executable
 
-    def count(*args):
+    def count(*args, **kw):
         counts["kernels"] += 1
-        return made(*args)
+        return made(*args, **kw)
 
     monkeypatch.setattr(kernels, "_executable", count)
     return counts

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pullback.rules import registry
+from pullback.rules.arithmetic import to_nearest
 from pullback.runtime import prims
 
 UNARY = {
@@ -129,7 +130,7 @@ BINARY = {
     math.fmod: (lambda a, b: a - b * int(a / b), False),
     operator.mod: (lambda a, b: a - b * mp.floor(a / b), False),
     np.remainder: (lambda a, b: a - b * mp.floor(a / b), False),
-    math.remainder: (lambda a, b: a - b * mp.nint(a / b), False),
+    to_nearest: (lambda a, b: a - b * mp.nint(a / b), False),
     operator.floordiv: (lambda a, b: mp.floor(a / b), False),
     np.maximum: (max, False),
     np.fmin: (min, False),
@@ -152,6 +153,21 @@ def test_binary(f):
                 expected = complex(mp.diff(reference, ab, order, h=mp.mpf("1e-25")))
             got = 0.0 if partial is None else partial(y, a, b)
             assert abs(got - expected) <= 1e-13 * max(1.0, abs(expected)), (f, k, a, b)
+
+
+@pytest.mark.parametrize(
+    "x", [0.0, -0.0, 0.5, 1.0, -1.5, 2.5, 3.0, 1e300, -7.3, math.inf, math.nan]
+)
+@pytest.mark.parametrize("y", [1.0, -2.0, 0.7, 1e-300, math.inf])
+def test_to_nearest_is_the_remainder(x, y):
+    with np.errstate(invalid="ignore"):
+        mine = to_nearest(x, y)
+    try:
+        expected = math.remainder(x, y)
+    except ValueError:
+        expected = math.nan
+    np.testing.assert_array_equal(mine, expected)
+    assert math.isnan(expected) or np.signbit(mine) == np.signbit(expected)
 
 
 # -- kinks and boundaries: the conventions that are written down -----------------------------------

@@ -13,6 +13,8 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from numba.core.dispatcher import Dispatcher
+
 from ..ir.core import IR
 from ..passes.manager import optimize
 from ..rules import registry
@@ -231,8 +233,9 @@ def on_cpython(ir: IR) -> Callable[..., Any]:
 
 
 def _users_rule(f: Any) -> bool:
-    """Whether it is a Python function for which the user has given a rule."""
-    return isinstance(f, FunctionType) and f not in PRIMS and registry.scalar(f) is not None
+    """Whether it is a Python function with a scalar rule: not entered until now."""
+    mine = isinstance(f, (FunctionType, Dispatcher)) and f not in PRIMS
+    return mine and registry.scalar(f) is not None
 
 
 def _executable(

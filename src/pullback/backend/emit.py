@@ -8,10 +8,12 @@ other call by Numba's implementation for the operand types. Counts of memory are
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
@@ -63,7 +65,12 @@ CONVERSIONS = {
     builtins.bool: types.boolean,
     builtins.complex: types.complex128,
 }
-NUMBA_NAMES = {operator.abs: builtins.abs, builtins.pow: operator.pow}
+NUMBA_NAMES = {
+    operator.abs: builtins.abs,
+    builtins.pow: operator.pow,
+    math.cbrt: np.cbrt,
+    math.fmod: np.fmod,
+}
 _signatures: dict[Any, Any] = {}
 
 

@@ -51,8 +51,26 @@ def _quotient(y: Any, a: Any, b: Any) -> Any:
     return -np.rint(np.divide(a - y, b))
 
 
+def to_nearest(x: Any, y: Any) -> Any:
+    """x minus the multiple of y that is nearest to it, of two the even one: IEEE 754's remainder.
+    Every step is exact."""
+    a, b = abs(x), abs(y)
+    m = np.fmod(a, b)
+    c = b - m
+    if m == c:  # halfway
+        m -= 2.0 * np.fmod(0.5 * (a - m), b)
+    elif m > c:
+        m = -c
+    return math.copysign(1.0, x) * m
+
+
+@body(math.remainder)
+def remainder_body(x: Any, y: Any) -> Any:
+    return to_nearest(float(x), float(y))
+
+
 register(
-    (operator.mod, np.remainder, np.fmod, math.fmod, math.remainder, prims.pymod),
+    (operator.mod, np.remainder, np.fmod, math.fmod, to_nearest, prims.pymod),
     1.0,
     _quotient,
     singular=True,
