@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import platform
 import statistics
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,16 @@ from typing import Any
 from pullback.examples.report import timed
 
 THREADS = ("OPENBLAS", "OMP", "MKL", "NUMBA")
+_fresh = tempfile.TemporaryDirectory(prefix="pullback-bench-")
 XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 
 def pin() -> None:
-    """One core, one thread, for all tools."""
+    """One core, one thread, for all tools; and no code from other runs."""
     os.environ.update({f"{name}_NUM_THREADS": "1" for name in THREADS})
     os.environ["XLA_FLAGS"] = XLA
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ["PULLBACK_CACHE_DIR"] = _fresh.name  # first calls compile
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
