@@ -24,20 +24,19 @@ def set_apart(ir: IR, *, forward: bool = False) -> bool:
     """Take such copies out of all loops that do something else as well; whether there were any.
     Stores stay where they are in the ``forward`` half, and before the cut."""
     changed = False
+    reverse: set[int] | None = set() if forward else None  # asked if it matters
     for line in lines_of(ir, loop_forest(ir)):
         writes = [op for op in line.ops if op.is_call(prims.store, prims.poke)]
         ahead = [op for op in writes if op.is_call(prims.poke) and _saves(op, line)]
         behind = [op for op in writes if op.is_call(prims.store) and _puts_back(op, line)]
-        if behind and (forward or line.c.header not in _reversed(ir)):
+        if behind and reverse is None:
+            reverse = {loop.header for loop in reversed_loops(ir)}
+        if behind and line.c.header not in (reverse or ()):
             behind = []
         if len(writes) > 1 and (ahead or behind):
             _write(line, ahead, behind)
             changed = True
     return changed
-
-
-def _reversed(ir: IR) -> set[int]:
-    return {loop.header for loop in reversed_loops(ir)}
 
 
 def _saves(poke: Op, line: Line) -> bool:

@@ -12,20 +12,16 @@ element holds anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..ir.core import CALL, CUT, IR, Block, Const, Op, Operand, Value
-from ..ir.dominators import dominators
+from ..ir.core import CALL, IR, Block, Const, Op, Operand, Value
 from ..ir.edit import use_counts
 from ..passes import effects
 from ..runtime import prims
 from . import kinds
 from .dependence import subscripts
 from .distinct import Distinct
-from .promote import additions_of
+from .line import behind_cut
+from .promote import Place, additions_of
 from .roots import Roots
-
-Place = tuple[Operand, ...]  # an array and subscripts
 
 TAPE = (prims.peek, prims.poke, prims.record, prims.unrecord)
 
@@ -34,9 +30,10 @@ def give_back(ir: IR) -> bool:
     """Do so in all blocks of the reverse half; whether anything changed."""
     before = sum(len(b.ops) for b in ir)
     if any(map(_stores_again, ir)):
-        blocks = list(_reversed(ir))
-        memory = Memory(ir)
-        for block in blocks:
+        behind, memory = behind_cut(ir), Memory(ir)
+        for block in ir:
+            if not behind(block.id):
+                continue
             memory.block = block
             memory.forward()
             memory.drop_overwritten()
@@ -49,13 +46,6 @@ def _stores_again(block: Block) -> bool:
     """Whether the block stores twice to one place."""
     places = [_place(op) for op in block.ops if op.is_call(prims.store)]
     return len(set(places)) < len(places)
-
-
-def _reversed(ir: IR) -> Iterator[Block]:
-    """The blocks behind the cut; all, if there is none."""
-    tree = dominators(ir)
-    cut = [b.id for b in ir if any(op.kind == CUT for op in b.ops)]
-    yield from (b for b in ir if all(c != b.id and tree.dominates(c, b.id) for c in cut))
 
 
 class Memory:

@@ -178,9 +178,15 @@ def line_of(ir: IR, loop: Loop, roots: Roots) -> Line | None:
 def reversed_loops(ir: IR) -> list[Loop]:
     """The loops behind the cut; all, if there is none. (In the forward half sums keep their order
     and stores their place: value and arguments are the very ones that a plain call leaves.)"""
+    behind = behind_cut(ir)
+    return [x for x in loop_forest(ir) if behind(x.header)]
+
+
+def behind_cut(ir: IR) -> Callable[[int], bool]:
+    """Whether a block begins behind the cut; all do, if there is none."""
     tree = dominators(ir)
     cut = [b.id for b in ir if any(op.kind == CUT for op in b.ops)]
-    return [x for x in loop_forest(ir, tree) if all(tree.dominates(b, x.header) for b in cut)]
+    return lambda block: all(tree.strictly_dominates(b, block) for b in cut)
 
 
 def lines_of(ir: IR, loops: Iterable[Loop], roots: Roots | None = None) -> Iterator[Line]:

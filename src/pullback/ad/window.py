@@ -28,6 +28,7 @@ from ..passes.loop_canonical import add_preheader
 from ..runtime import prims
 from . import kinds
 from .affine import Linear
+from .dependence import subscripts
 from .line import Line, lines_of, plus, ran
 
 SPAN = 4  # the window is this wide at most: what is farther apart leaves room for vectors
@@ -46,7 +47,7 @@ class Access:
 
     @property
     def index(self) -> tuple[Operand, ...]:
-        return _index(self.op)
+        return subscripts(self.op)
 
 
 @dataclass(eq=False)
@@ -133,7 +134,7 @@ def _place(op: Op, line: Line) -> tuple[Any, Any, Window, Access] | None:
     """Which line of which array the operation touches. Two lines of one family are the same, or
     have no element in common."""
     array = op.args[1]
-    forms = [line.linear(x) for x in _index(op)]
+    forms = [line.linear(x) for x in subscripts(op)]
     if not isinstance(array, Value) or not line.fixed(array) or None in forms:
         return None
     known: list[Linear] = forms  # type: ignore[assignment]
@@ -147,10 +148,6 @@ def _place(op: Op, line: Line) -> tuple[Any, Any, Window, Access] | None:
     along = tuple(form.constant for k, form in enumerate(known) if k != axis)
     access = Access(op, known[axis].constant * step)
     return family, along, Window(array, axis, step), access
-
-
-def _index(op: Op) -> tuple[Operand, ...]:
-    return op.args[2:] if op.is_call(prims.load) else op.args[3:]
 
 
 # -- writing ---------------------------------------------------------------------------------------
