@@ -8,8 +8,9 @@ from pullback.ir.builder import Builder
 from pullback.ir.core import IR
 from pullback.ir.verify import verify
 from pullback.passes.dce import dce
-from pullback.passes.manager import PassManager, Stage, optimize, standard
+from pullback.passes.manager import PassManager, Stage, optimize, standard, tidy
 from pullback.passes.simplify_cfg import simplify_cfg
+from pullback.runtime import prims
 from tests.ir.programs import agree, arguments, structured, unstructured
 
 
@@ -58,6 +59,24 @@ def test_a_stage_repeats_until_nothing_changes():
     assert log == ["a", "a"]
 
 
+def test_a_settled_pass_waits_for_another_one():
+    log = []
+    a, b = logged(log, "a", 9), logged(log, "b", 1)
+    PassManager([Stage("s", [("a", a), ("b", b)], rounds=9)], settled=[a]).run(IR())
+    assert log == list("abab")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(structured() | unstructured())
+def test_what_is_said_to_be_settled_is(ir):
+    manager = standard()
+    for run in manager.settled:
+        run(ir)
+        text = str(ir)
+        run(ir)
+        assert str(ir) == text
+
+
 def test_what_is_called_between():
     seen, shown = [], []
     manager = PassManager(verify=seen.append, show=lambda *what: shown.append(what))
@@ -81,6 +100,19 @@ def test_optimize():
     at.at(end).ret(y)
     assert optimize(ir) and len(ir) == 0 and ir.entry.term.value is x
     assert not optimize(ir)
+
+
+def test_tidy_moves_no_code():
+    ir = IR()
+    xs = ir.value("xs", types.float64[::1])
+    at = Builder(ir, ir.block([xs]))
+    loop, end = ir.block(), ir.block()
+    at.jump(loop)
+    n = at.at(loop).call(prims.dim, xs, 0, type=types.int64)
+    at.branch(at.call(operator.gt, n, 1, type=types.boolean), loop, end)
+    at.at(end).ret(n)
+    assert not tidy(ir) and loop.ops
+    assert optimize(ir) and not loop.ops
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))

@@ -16,7 +16,7 @@ from typing import Any
 from numba.core.dispatcher import Dispatcher
 
 from ..ir.core import IR
-from ..passes.manager import optimize
+from ..passes.manager import optimize, tidy
 from ..rules import registry
 from ..typing_ import Flat, reflat
 from ..typing_.prim_types import PRIMS
@@ -210,9 +210,13 @@ def polished(ir: IR, *, forward: bool = False) -> IR:
     ir = ir.copy()
     products_in_place(ir)
     flat = labelled(ir)
+    turned = False
     for turn in () if forward else (give_back, one_sweep, promote, gather):
         if turn(flat):
-            optimize(flat)
+            turned = True
+            tidy(flat)
+    if turned:
+        optimize(flat)
     if set_apart(flat, forward=forward):
         optimize(flat)
     if windows(flat):

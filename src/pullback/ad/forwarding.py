@@ -37,7 +37,7 @@ def forward_stores(ir: IR, *, stored: bool = True) -> None:
                     and v.type == x.type.dtype
                 ):
                     known[_place(op, gone)] = v
-            elif op.kind != CALL or effects.effects(op) & effects.Effect.WRITE:
+            elif op.kind != CALL or effects.effects(op) & effects.WRITE:
                 known = {}
             kept.append(op)
         block.ops = kept

@@ -166,14 +166,14 @@ class Candidate:
             for op in self.ir.blocks[block].ops:
                 if op.is_call(prims.load, prims.store):
                     out.append(op)
-                elif op.kind != CALL or effects.effects(op) & ~effects.Effect.RAISE:
+                elif op.kind != CALL or effects.effects(op) & ~effects.RAISE:
                     return None
         return out
 
     def _may_raise(self, loop: Loop) -> bool:
         ops = (op for b in loop.blocks for op in self.ir.blocks[b].ops)
         left = any(not self.s.returning >= {b} for b in loop.blocks)
-        return left or any(effects.effects(op) & effects.Effect.RAISE for op in ops)
+        return left or any(effects.effects(op) & effects.RAISE for op in ops)
 
     def _writes_outside(self, touched: list[Op]) -> bool:
         """Whether memory is written that is seen after an exception."""
@@ -212,7 +212,7 @@ class Candidate:
 
 
 def _movable(op: Op) -> bool:
-    allowed = effects.Effect.ALLOC
+    allowed = effects.ALLOC
     return op.kind == CALL and not effects.effects(op) & ~allowed
 
 

@@ -137,7 +137,7 @@ def _harmless(op: Op) -> bool:
     """Whether the operation does nothing with arrays, and goes on for certain."""
     if op.kind != CALL:
         return False
-    return op.is_call(*TAPE) or effects.effects(op) is effects.Effect.NONE
+    return op.is_call(*TAPE) or effects.pure(op)
 
 
 def _is_zero(x: Operand | None) -> bool:

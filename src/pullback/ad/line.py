@@ -203,9 +203,8 @@ def lines_of(ir: IR, loops: Iterable[Loop], roots: Roots | None = None) -> Itera
 
 
 def _known(op: Op) -> bool:
-    if op.is_call(prims.load, prims.store, prims.peek, prims.poke):
-        return True
-    return not effects.effects(op) & ~effects.RAISE
+    pure = not effects.effects(op) & ~effects.RAISE
+    return pure or op.is_call(prims.load, prims.store, prims.peek, prims.poke)
 
 
 def _outside(form: Linear | None, x: Operand) -> Linear:

@@ -114,7 +114,7 @@ def _memory(op: Op, roots: Roots) -> frozenset[Root] | None:
         return roots[op.args[1]] or None
     if op.is_call(prims.peek, prims.poke, prims.record, prims.unrecord):
         return frozenset()
-    seen = effects.READ | effects.WRITE | effects.Effect.OTHER
+    seen = effects.READ | effects.WRITE | effects.OTHER
     if not effects.effects(op) & seen:
         return frozenset()
     return None

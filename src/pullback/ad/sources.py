@@ -225,4 +225,4 @@ def spread(
 def repeatable(op: Op) -> bool:
     """Whether the result depends on the operands alone. That it may raise is no matter: it did not
     the first time."""
-    return not effects.effects(op) & ~effects.Effect.RAISE
+    return not effects.effects(op) & ~effects.RAISE

@@ -32,8 +32,8 @@ from .line import Line, line_of, reversed_loops
 from .roots import Roots
 
 TAPE_OPS = (prims.record, prims.unrecord)
-MADE = effects.Effect.ALLOC
-MEMORY = effects.Effect.READ | effects.Effect.WRITE
+MADE = effects.ALLOC
+MEMORY = effects.READ | effects.WRITE
 
 
 def one_sweep(ir: IR) -> bool:
@@ -237,16 +237,16 @@ class Sweep:
                 if op.kind == CUT or op.is_call(*TAPE_OPS, prims.dim):
                     continue
                 does = effects.effects(op)
-                if does & effects.Effect.RAISE and does & ~effects.Effect.RAISE:
+                if does & effects.RAISE and does & ~effects.RAISE:
                     return False
                 arrays = [x for x in op.args if is_array(type_of(x))]
                 touched = frozenset().union(*(self.roots[x] for x in arrays))
-                if does & effects.Effect.OTHER:
+                if does & effects.OTHER:
                     return False
                 met = touched & self.written if does & MEMORY else frozenset()
                 if met and not self._added(block, met):
                     return False
-                if does & effects.Effect.WRITE and touched & (self.read - self.written):
+                if does & effects.WRITE and touched & (self.read - self.written):
                     return False
         return True
 

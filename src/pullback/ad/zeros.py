@@ -365,7 +365,7 @@ class Sites:
             return False
         if is_outlined(op):
             return True
-        seen = effects.READ | effects.WRITE | effects.Effect.OTHER
+        seen = effects.READ | effects.WRITE | effects.OTHER
         if not effects.effects(op) & seen:
             return False
         arrays = [x for x in op.args[1:] if isinstance(x, Value) and kinds.is_array(x.type)]

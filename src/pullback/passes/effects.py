@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import cmath
-import enum
 import math
 import operator
 from collections.abc import Iterable
@@ -36,21 +35,17 @@ from ..rules import registry
 from ..runtime import prims
 from .scalars import is_a, is_number
 
+Effects = int
+"""A set of effects, as bits. Plain numbers, for every pass asks: an `enum.Flag` takes ten times as
+long to combine."""
 
-class Effect(enum.Flag):
-    """``NONE``: the result depends on the operands alone, and nothing else happens."""
-
-    NONE = 0
-    READ = enum.auto()  #  the result depends on memory
-    WRITE = enum.auto()  # memory changes
-    ALLOC = enum.auto()  # the result is a new mutable object: two calls are not one
-    RAISE = enum.auto()  # it may raise
-    OTHER = enum.auto()  # input, output, random state, anything
-    ANY = READ | WRITE | ALLOC | RAISE | OTHER
-
-
-NONE, READ, WRITE, ALLOC, RAISE = Effect.NONE, Effect.READ, Effect.WRITE, Effect.ALLOC, Effect.RAISE
-ANY = Effect.ANY
+NONE: Effects = 0  #   the result depends on the operands alone, and nothing else happens
+READ: Effects = 1  #   the result depends on memory
+WRITE: Effects = 2  #  memory changes
+ALLOC: Effects = 4  #  the result is a new mutable object: two calls are not one
+RAISE: Effects = 8  #  it may raise
+OTHER: Effects = 16  # input, output, random state, anything
+ANY: Effects = READ | WRITE | ALLOC | RAISE | OTHER
 
 _STRUCTURAL = {
     GLOBAL: READ | RAISE,
@@ -70,11 +65,11 @@ def _named(module: Any, names: str) -> list[Any]:
     return [getattr(module, n) for n in names.split()]
 
 
-def _prims(effect: Effect, names: str) -> dict[Any, Effect]:
+def _prims(effect: Effects, names: str) -> dict[Any, Effects]:
     return dict.fromkeys(_named(prims, names), effect)
 
 
-_PRIMS: dict[Any, Effect] = {
+_PRIMS: dict[Any, Effects] = {
     **_prims(NONE, "wrap dim unit likely subview transpose real_view imag_view instead_of_view"),
     **_prims(NONE, "real imag plus select cast pack nbytes_of null"),
     **_prims(RAISE, "index slice_start slice_count reshape pydiv pyfloordiv pymod"),
@@ -98,17 +93,17 @@ _SCALAR_FUNCTIONS = {
 """Pure when all their arguments are numbers of known type."""
 
 
-def effects(op: Op) -> Effect:
+def effects(op: Op) -> Effects:
     """What ``op`` may do. Allocation of an array counts as not raising; whoever wants to remove one
     sees to it that its dimensions are not negative. Remembered until it gets other operands."""
     known = op.known
     if known is None or known[0] is not op.args:
         known = op.known = (op.args, _found(op))
-    effect: Effect = known[1]
+    effect: Effects = known[1]
     return effect
 
 
-def _found(op: Op) -> Effect:
+def _found(op: Op) -> Effects:
     if op.kind != CALL:
         if op.kind == SLOTGET and getattr(op.attr, "type", None) is None:
             return READ | RAISE  # a variable, which may be unbound
@@ -122,30 +117,26 @@ def _found(op: Op) -> Effect:
     except TypeError:  # the callee is not hashable
         return ANY
     if known is not None:
-        return NONE if known is RAISE and _cannot_raise(op) else known
+        return NONE if known == RAISE and _cannot_raise(op) else known
     if _is_scalar_function(callee) and _numbers(op.args[1:]):
         return NONE
     return ANY
 
 
-_SEEN = (WRITE | RAISE | Effect.OTHER).value
-_RAISE = RAISE.value
-
-
 def pure(op: Op) -> bool:
     """Whether equal operands give equal results, nothing else happens, and nothing is raised."""
-    return effects(op) is NONE
+    return effects(op) == NONE
 
 
 def removable(op: Op) -> bool:
     """Whether the operation does nothing that is seen if its result is not used."""
-    return not effects(op)._value_ & _SEEN
+    return not effects(op) & (WRITE | RAISE | OTHER)
 
 
 def deterministic(op: Op) -> bool:
     """Whether a second call with the same operands does and gives what the first did: of two, one
     can go. It may raise."""
-    return effects(op)._value_ | _RAISE == _RAISE
+    return not effects(op) & ~RAISE
 
 
 def speculable(op: Op) -> bool:

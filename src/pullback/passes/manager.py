@@ -41,7 +41,8 @@ class Stage:
 
 class PassManager:
     """Runs passes over a function. A pass that changed nothing is not run again before another one
-    has changed something.
+    has changed something; nor is one of those that are ``settled``, which find nothing right after
+    themselves, whatever they changed.
 
     ``verify`` is called with the IR after each pass that changed it (`ir.verify.verify`, or one
     that asks for types); ``show`` with the stage, the pass and the IR. ``printing`` names passes
@@ -57,6 +58,7 @@ class PassManager:
         self,
         stages: Iterable[Stage] = (),
         *,
+        settled: Iterable[Pass] = (),
         verify: Callable[[IR], object] | None = None,
         show: Callable[[str, str, IR], object] | None = None,
         printing: Iterable[str] | bool = (),
@@ -64,6 +66,7 @@ class PassManager:
         self.stages = list(stages)
         self.verify, self.show = verify, show
         self.printing = printing if isinstance(printing, bool) else set(printing)
+        self.settled = set(settled)
         self.origins: dict[Pass, str] = {}
         self.timings: dict[str, float] = {}
         self.changes: dict[str, int] = {}
@@ -133,9 +136,8 @@ class PassManager:
         self._print("before", stage, name, ir)
         changed = apply(function, name, ir)
         self._print("after", stage, name, ir)
-        if changed:
-            self._version += 1
-        else:
+        self._version += changed
+        if not changed or function in self.settled:
             self._idle[function] = self._version
         spent = time.perf_counter() - started
         self.timings[name] = self.timings.get(name, 0.0) + spent
@@ -202,21 +204,29 @@ def failed(name: str, ir: IR, what: str) -> PassFailed:
 
 
 def standard() -> PassManager:
-    """The clean-up of flat typed IR: slots to values, then everything cheap until nothing changes,
-    then code motion."""
-    clean: list[Pass] = [simplify_cfg, fold, divisors, cse, dce, copy_prop]
+    """The clean-up of flat typed IR: slots to values, then what exposes more of its own kind until
+    nothing changes, then what is equal or unread, then code motion."""
     return PassManager(
         [
             Stage("slots", _named([mem2reg])),
-            Stage("clean", _named(clean), rounds=4),
-            Stage("move", _named([shapes, fold, licm, cse, bounds, dce])),
-        ]
+            Stage("clean", _named([simplify_cfg, fold, divisors, copy_prop]), rounds=4),
+            Stage("share", _named([shapes, fold, cse, dce])),
+            Stage("move", _named([licm, bounds, dce])),
+        ],
+        settled=(simplify_cfg, fold, copy_prop, cse, dce),
     )
 
 
 def optimize(ir: IR) -> bool:
     """Clean up flat typed IR with the `standard` passes."""
     return standard().run(ir)
+
+
+def tidy(ir: IR) -> bool:
+    """The `standard` passes but for code motion: between passes that don't ask where code is."""
+    manager = standard()
+    manager.stages = [s for s in manager.stages if s.name != "move"]
+    return manager.run(ir)
 
 
 def _named(passes: Iterable[Pass]) -> list[tuple[str, Pass]]:
