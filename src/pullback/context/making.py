@@ -52,6 +52,33 @@ def _maker(code: CodeType, cells: tuple[CellType, ...]) -> CodeType:
     )
 
 
+_RESOLVER = """
+def bind(memory, copies, function, look_up):
+    def resolve(g{more}):
+        last, target, look = memory[0]
+        if g is last and not look:
+            return target
+        if type(g) is function:
+            last, globals, make = copies[0]
+            if g.__code__ is last and g.__globals__ is globals:
+                return make(g.__closure__)
+        return look_up(g{more})
+    return resolve
+"""
+
+
+def resolver(
+    n: int | None,
+    memory: list[Any],
+    copies: list[Any],
+    look_up: Callable[..., Any],
+) -> Callable[..., Any]:
+    """``resolve(g, *args)`` with ``n`` arguments (None: any number): what is remembered, or new in
+    a way that is remembered, else what ``look_up`` finds."""
+    found: Callable[..., Any] = _written(_RESOLVER, n)(memory, copies, FunctionType, look_up)
+    return found
+
+
 _CONSTRUCTOR = """
 def bind(cls, init, new, wrong):
     def make({args}):
@@ -65,11 +92,13 @@ def bind(cls, init, new, wrong):
 
 
 @lru_cache
-def _binder(n: int) -> Callable[..., Any]:
-    names = [f"x{k}" for k in range(n)]
-    source = _CONSTRUCTOR.format(args=", ".join(names), more="".join(f", {x}" for x in names))
+def _written(source: str, n: int | None) -> Callable[..., Any]:
+    """``bind`` of the source, for functions with ``n`` further arguments: a tuple of any number
+    (None) takes longer than they do."""
+    names = ["*args"] if n is None else [f"x{k}" for k in range(n)]
+    more = "".join(f", {x}" for x in names)
     space: dict[str, Any] = {}
-    exec(compile(source, __file__, "exec"), space)
+    exec(compile(source.format(args=", ".join(names), more=more), __file__, "exec"), space)
     found: Callable[..., Any] = space["bind"]
     return found
 
@@ -78,7 +107,8 @@ def constructor(cls: type, init: Any, n: int | None) -> Callable[..., Any]:
     """What calls ``cls`` with ``n`` positional arguments (None: any arguments), where ``init`` is
     what its ``__init__`` is here and its ``__new__`` is that of ``object``."""
     if n is not None:
-        made: Callable[..., Any] = _binder(n)(cls, init, object.__new__, protocols.not_none)
+        bind = _written(_CONSTRUCTOR, n)
+        made: Callable[..., Any] = bind(cls, init, object.__new__, protocols.not_none)
         return made
     new = object.__new__
 

@@ -229,7 +229,7 @@ class Rewriting:
         seen = args if self.watch.by_arguments else tuple(filter(self._may_be_callable, args))
         names = op.kwnames if self.watch.by_arguments else ()
         exact = None if op.kwnames else len(args)
-        k = self.need(Need("call", (names, self._attribute(fn), exact)), shared=False)
+        k = self.need(Need("call", (names, self._attribute(fn), exact, len(seen))), shared=False)
         target = self._call(ops, k, (fn, *seen), op)
         if self.watch.error:
             guard = self._read(ops, self.need(Need("guard")), op)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import intrinsics
 from .attributes import attribute, is_plain_attribute, write, writer
-from .making import constructor, copies_of, takes_exactly
+from .making import constructor, copies_of, resolver, takes_exactly
 from .protocols import OPERATOR_NAMES, is_static, iterate_loop, opened, protocol
 from .shortcuts import AS_IS, first_step, may_decline, reader_of
 
@@ -41,13 +41,17 @@ def is_handed(x: Any) -> bool:
 
 
 def call_site(
-    room: Room, names: tuple[str, ...], name: str | None = None, exact: int | None = None
+    room: Room,
+    names: tuple[str, ...],
+    name: str | None = None,
+    exact: int | None = None,
+    seen: int | None = None,
 ) -> Callable[..., Any]:
     """``resolve(g, *args)``; the last arguments are those of the keywords ``names``. ``name``: that
     of the attribute that ``g`` was read from, if it was one. ``exact``: the number of arguments of
-    the call, if all are positional."""
+    the call, if all are positional. ``seen``: how many of them ``resolve`` gets; any if None."""
     if name is None:
-        return _function_site(room, names, exact)
+        return _function_site(room, names, exact, seen)
     return _method_site(room, names, name not in room.watched_names, name in OPERATOR_NAMES)
 
 
@@ -55,21 +59,19 @@ def _function_site(
     room: Room,
     names: tuple[str, ...],
     exact: int | None = None,
+    seen: int | None = None,
     memory: list[Any] | None = None,
 ) -> Callable[..., Any]:
     memory = memory or [EMPTY]
     codes = [EMPTY]  # code objects, and what they are here
     copies: list[Any] = [EMPTY]
 
-    def resolve(g: Any, *args: Any) -> Any:
+    def look_up(g: Any, *args: Any) -> Any:
         last, target, look = memory[0]
         if g is last and not (look and any(map(is_handed, args))):
             return target
         kind = type(g)
         if kind is FunctionType:
-            last, globals, make = copies[0]
-            if g.__code__ is last and g.__globals__ is globals:
-                return make(g.__closure__)
             last, code, cells = codes[0]
             if g.__code__ is last:
                 return instantiate(g, code, cells)
@@ -91,7 +93,7 @@ def _function_site(
                     remember(room, copies, known)
         return target
 
-    return resolve
+    return resolver(seen, memory, copies, look_up)
 
 
 def _method_site(
@@ -127,7 +129,7 @@ def _method_site(
 def spread_site(room: Room) -> Callable[..., Any]:
     """The same for ``g(*args, **kwargs)``."""
     memory = [EMPTY]
-    resolve = _function_site(room, (), None, memory)
+    resolve = _function_site(room, (), memory=memory)
 
     def spread(g: Any, args: Any, kwargs: Any = None) -> Any:
         last, target, look = memory[0]
