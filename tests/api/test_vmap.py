@@ -108,6 +108,20 @@ def test_results_in_containers():
     np.testing.assert_array_equal(got["parts"][1][1], -X)
 
 
+def test_arguments_in_containers():
+    def f(pair, options):
+        return pair[0] * options["scale"] - pair.high if options["on"] > 0 else pair.low
+
+    axes = (Pair(0, None), {"scale": 0, "on": None})
+    got = pb.vmap(f, axes)(Pair(X, 2.0), {"on": 1.0, "scale": Y})
+    np.testing.assert_array_equal(got, X * Y - 2.0)
+    np.testing.assert_array_equal(pb.vmap(lambda x: x[0] + x[1][0])([X, (Y,)]), X + Y)
+    np.testing.assert_array_equal(
+        pb.vmap(lambda w, x: x @ w["w"] + w["b"], (None, 1))({"w": np.ones(4), "b": 1.0}, M),
+        [column @ np.ones(4) + 1.0 for column in M.T],
+    )
+
+
 def test_keyword_arguments():
     want = [divergent(x, y, scale=s) for x, y, s in zip(X.tolist(), Y.tolist(), X.tolist())]
     np.testing.assert_array_equal(pb.vmap(divergent)(X, Y, scale=X), want)
@@ -195,6 +209,10 @@ def test_pickles():
     (lambda: pb.vmap(divergent, (0,))(X, Y), "1 entries for 2"),
     (lambda: pb.vmap(divergent, 1)(X, Y), r"axis 1 of an array of shape \(7,\)"),
     (lambda: pb.vmap(divergent, "x")(X, Y), "no axis"),
+    (lambda: pb.vmap(pair, ((0, 0, 0), 0))((X, Y), Y), r"does not fit a tuple of 2"),
+    (lambda: pb.vmap(pair, ({"x": 0}, 0))((X,), Y), r"does not fit a tuple of 1"),
+    (lambda: pb.vmap(pair, ({"x": 0}, 0))({"y": X}, Y), r"does not fit a dict of 1"),
+    (lambda: pb.vmap(pair)((X, Y[:2]), Y), "2 and 7 lanes"),
     (lambda: pb.vmap(divergent)(X[:0], Y[:0]), "no lanes"),
     (lambda: pb.vmap(abs, out_axes=None)(X), "different"),
     (lambda: pb.vmap(abs, out_axes=1)(X), "out_axes=1"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..frontend import lift
 from ..ir.core import IR
 
 Axes = Any
-"""An axis, None, or a tuple of these."""
+"""An axis, None, or a tuple, list or dict of these."""
 
 _PYTHON = (np.dtype(float), np.dtype(int), np.dtype(bool), np.dtype(complex))
 """What Python has numbers of: items of 1-D arrays of these are given to ``f`` as such."""
@@ -31,10 +31,12 @@ def vmap(f: Callable[..., Any] | None = None, in_axes: Axes = 0, out_axes: Axes 
     """``f`` mapped over an axis of its arguments: ``vmap(f)(x)[k]`` is ``f(x[k])``.
 
     ``in_axes``: the axis of each argument that has the lanes, None for what is the same in all, or
-    one for all of them; keyword arguments are mapped over axis 0 if they are arrays. ``out_axes``:
-    where the lanes are in the result, with a tuple for a tuple of results; None if the result is
-    the same in all lanes. ``f`` may have branches and loops that depend on the lane, and return
-    early. It gets Python numbers where the items are float64, int64, bool or complex128 scalars.
+    one for all of them; keyword arguments are mapped over axis 0 if they are arrays. An argument
+    may be a tuple, list or dict of arrays: its entry of ``in_axes`` is an axis for all, or a
+    container of the same kind. ``out_axes``: where the lanes are in the result, with a tuple for a
+    tuple of results; None if the result is the same in all lanes. ``f`` may have branches and loops
+    that depend on the lane, and return early. It gets Python numbers where the items are float64,
+    int64, bool or complex128 scalars.
 
     LanesMismatch (PB507) if arguments have different numbers of lanes, or lanes give results of
     different shapes; what ``f`` raises in a lane is raised.
@@ -162,6 +164,8 @@ def split(x: Any, axis: Any) -> Any:
     """The lanes of an argument: a vector of items, or `Same`."""
     if axis is None:
         return Same(x)
+    if isinstance(x, (tuple, list, dict)):
+        return _split_container(x, axis)
     if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
         raise LanesMismatch(f"{axis!r} is no axis", hint="in_axes has ints and None.")
     if not _has_axes(x):
@@ -175,6 +179,37 @@ def split(x: Any, axis: Any) -> Any:
     if moved.ndim == 1 and moved.dtype not in _PYTHON:
         return vector(list(moved))
     return lane_values(moved)
+
+
+def _split_container(x: Any, axes: Axes) -> Any:
+    """The lanes of a container: containers of the items of what it holds."""
+    if isinstance(axes, (tuple, list, dict)):
+        if not _of_one_form(x, axes):
+            raise LanesMismatch(
+                f"in_axes={axes!r} does not fit a {type(x).__name__} of {len(x)}",
+                hint="Give a container of the same kind, or one int or None for all.",
+            )
+        each = [axes[k] for k in x] if isinstance(x, dict) else list(axes)
+    else:
+        each = [axes] * len(x)
+    parts = [split(v, a) for v, a in zip(x.values() if isinstance(x, dict) else x, each)]
+    if all(isinstance(p, Same) for p in parts):
+        return Same(x)
+    n = count(parts)
+    return vector([_alike(x, row) for row in zip(*(items(p, n) for p in parts))])
+
+
+def _of_one_form(x: Any, axes: Any) -> bool:
+    if isinstance(x, dict) or isinstance(axes, dict):
+        return isinstance(x, dict) and isinstance(axes, dict) and axes.keys() == x.keys()
+    return len(axes) == len(x)
+
+
+def _alike(x: Any, values: Iterable[Any]) -> Any:
+    """A container like ``x`` with other values."""
+    if isinstance(x, dict):
+        return dict(zip(x, values))
+    return type(x)(*values) if hasattr(x, "_fields") else type(x)(values)
 
 
 def count(lanes: list[Any]) -> int:
@@ -209,8 +244,7 @@ def joined(results: list[Any], axes: Axes) -> Any:
     if isinstance(first, (tuple, list)):
         parts = zip(*results)
         each = _for_each(axes, len(first), "out_axes") if kind is not list else [axes] * len(first)
-        made = [joined(list(part), a) for part, a in zip(parts, each)]
-        return kind(*made) if hasattr(first, "_fields") else kind(made)
+        return _alike(first, [joined(list(part), a) for part, a in zip(parts, each)])
     if isinstance(axes, tuple):
         raise LanesMismatch(f"out_axes={axes!r}, and the result is no tuple")
     if axes is None:
