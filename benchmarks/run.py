@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+import statistics
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
@@ -40,11 +41,13 @@ TOLERANCE = 1e-8
 @dataclass
 class Timing:
     """Seconds of: the function itself, our gradient and its first call, the gradient of ``@njit``
-    code (without bounds checks), those of the tools by name. ``why``: why there is none."""
+    code (without bounds checks), those of the tools by name. ``why``: why there is none.
+    ``planning``: the share of compiling that comes before machine code."""
 
     kernel: Kernel
     primal: float = 0.0
     first: float = 0.0
+    planning: float = 0.0
     ours: float = 0.0
     unchecked: float | None = None
     tools: dict[str, float] = field(default_factory=dict)
@@ -57,6 +60,7 @@ def measure(kernel: Kernel, others: Sequence[Any], plain: bool) -> Timing:
     arguments, found = kernel.arguments(), Timing(kernel)
     ours = pb.value_and_grad(kernel.f, kernel.argnums)
     result, found.first = report.timed(lambda: ours(*arguments))
+    found.planning = planning(kernel)
     primal = numba.njit(kernel.f) if plain else kernel.f
     calls: list[Callable[[], Any]] = [lambda: primal(*arguments), lambda: ours(*arguments)]
     calls[0]()
@@ -86,6 +90,15 @@ def measure(kernel: Kernel, others: Sequence[Any], plain: bool) -> Timing:
     return found
 
 
+def planning(kernel: Kernel) -> float:
+    """The share of compiling that is ours: lifting, types, differentiation, planning, passes."""
+    shares = []
+    for _ in range(5):
+        seconds = pb.explain(kernel.f, *kernel.arguments()).seconds
+        shares.append(1 - seconds["machine code"] / sum(seconds.values()))
+    return statistics.median(shares)
+
+
 def agree(kernel: Kernel, name: str, ours: Any, theirs: Any) -> None:
     """AssertionError if two gradients differ by more than rounding."""
     for a, b in zip(gradients_of(ours), gradients_of(theirs), strict=True):
@@ -95,24 +108,26 @@ def agree(kernel: Kernel, name: str, ours: Any, theirs: Any) -> None:
 
 # -- tables ----------------------------------------------------------------------------------------
 Table = tuple[str, list[str], list[list[str]]]
+COMPILING = ["first call", "before machine code"]
 
 
 def loops_table(found: Sequence[Timing], others: Sequence[Any]) -> Table:
-    columns = ["kernel", "function", "gradient", "ratio", "unchecked", "target", "first call"]
+    columns = ["kernel", "function", "gradient", "ratio", "unchecked", "target", *COMPILING]
     rows = []
     for t in found:
         assert t.unchecked is not None
         target = "" if t.kernel.target is None else f"{t.kernel.target:g}"
         cells = [t.kernel.name, duration(t.primal), duration(t.ours)]
         cells += [f"{t.ours / t.primal:.2f}", f"{t.unchecked / t.primal:.2f}", target]
-        rows.append([*cells, duration(t.first), *(cell(t, tool.name) for tool in others)])
+        cells += [duration(t.first), f"{t.planning:.0%}"]
+        rows.append([*cells, *(cell(t, tool.name) for tool in others)])
     return "Plain loops", columns + [tool.name for tool in others], rows
 
 
 def arrays_table(found: Sequence[Timing], others: Sequence[Any]) -> Table:
-    columns = ["kernel", "function in NumPy", "gradient", "first call"]
+    columns = ["kernel", "function in NumPy", "gradient", *COMPILING]
     rows = [
-        [t.kernel.name, duration(t.primal), duration(t.ours), duration(t.first)]
+        [t.kernel.name, *map(duration, (t.primal, t.ours, t.first)), f"{t.planning:.0%}"]
         + [cell(t, tool.name) for tool in others]
         for t in found
     ]
@@ -138,7 +153,9 @@ def markdown(table: Table) -> str:
 NOTES = """\
 `gradient` is value and gradient together, with bounds checks as by default; `ratio` is its time
 over that of the function under plain `@njit`; `unchecked` the same ratio for the gradient of the
-`@njit` function, which has no bounds checks; `target` is the ratio we mean to reach. In brackets:
+`@njit` function, which has no bounds checks; `target` is the ratio we mean to reach; `before
+machine code` is the share of compiling that goes to lifting, types, differentiation and planning,
+the rest is LLVM's (`pb.explain` shows it too; median of five). In brackets:
 how many of our gradients the other tool's costs. JAX runs under `jit` in double precision, its
 arguments on the device, rewritten as its users write it (`benchmarks/peers.py`); HIPS autograd is
 timed on a tenth or a thousandth of the steps where it would take minutes. Medians of rounds by
