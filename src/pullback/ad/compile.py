@@ -17,15 +17,16 @@ from numba.core.dispatcher import Dispatcher
 
 from ..ir.core import IR
 from ..passes.manager import optimize, tidy
+from ..passes.roots import drop_labels, meets_arguments
 from ..rules import registry
 from ..typing_ import Flat, reflat
 from ..typing_.prim_types import PRIMS
+from ..typing_.specialised import is_outlined
 from .adjoint import check_leaves
 from .apart import set_apart
 from .assume import Either, assume, settle_units
 from .blas import products_in_place
 from .build import Built, build
-from .calls import is_outlined
 from .copies import drop_marks
 from .forward import Pushforward, forward
 from .fuse import fuse
@@ -34,7 +35,6 @@ from .giveback import give_back
 from .kinds import is_array
 from .overlap import decide_copies
 from .promote import promote
-from .roots import drop_labels, meets_arguments
 from .sweep import one_sweep
 from .temporaries import hoist_temporaries
 from .views import look_through

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from ..ir.core import IR, Const, Op, Operand, Value
 from ..ir.loops import CountedLoop, Loop
+from ..passes.roots import Roots
 from ..runtime import prims
 from .affine import Linear, impossible
-from .roots import Roots
 from .structure import Structure
 
 LOAD, STORE = "load", "store"

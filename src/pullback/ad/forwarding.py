@@ -7,8 +7,8 @@ from __future__ import annotations
 from ..ir.core import CALL, IR, Op, Operand, Value
 from ..ir.dominators import dominators
 from ..passes import effects
+from ..passes.roots import Roots
 from ..runtime import prims
-from .roots import Roots
 
 
 def forward_stores(ir: IR, *, stored: bool = True) -> None:

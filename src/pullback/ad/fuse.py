@@ -14,12 +14,12 @@ from ..ir.loops import CountedLoop, Loop, counted, loop_forest
 from ..passes import effects
 from ..passes.dce import dce
 from ..passes.manager import optimize
+from ..passes.roots import Roots
 from ..passes.simplify_cfg import simplify_cfg
 from ..runtime import prims
 from .dependence import Dependence
 from .forwarding import drop_dead_arrays, forward_single_stores, forward_stores
 from .once import run_once
-from .roots import Roots
 from .structure import Structure, normalise
 
 LIMIT = 64  # operations that touch memory, in both bodies together

@@ -23,11 +23,11 @@ from typing import Any
 
 from ..ir.core import IR, Op, Operand, Value
 from ..ir.loops import Loop
+from ..passes.roots import Roots
 from ..runtime import prims
 from .collect import Writer
 from .line import Line, lines_of, reversed_loops
 from .nest import Nest, nests_of
-from .roots import Roots
 from .zeros import Zeros
 
 SPAN = 16  # the ring is this wide at most

@@ -15,13 +15,13 @@ from __future__ import annotations
 from ..ir.core import CALL, IR, Block, Const, Op, Operand, Value
 from ..ir.edit import use_counts
 from ..passes import effects
+from ..passes.roots import Roots
 from ..runtime import prims
 from . import kinds
 from .dependence import subscripts
 from .distinct import Distinct
 from .line import behind_cut
 from .promote import Place, additions_of
-from .roots import Roots
 
 TAPE = (prims.peek, prims.poke, prims.record, prims.unrecord)
 

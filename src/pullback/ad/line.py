@@ -17,9 +17,9 @@ from ..ir.dominators import dominators
 from ..ir.edit import use_counts
 from ..ir.loops import CountedLoop, Loop, counted, loop_forest
 from ..passes import effects
+from ..passes.roots import Roots
 from ..runtime import prims
 from .affine import Linear
-from .roots import Roots
 
 
 @dataclass

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..ir.core import Op, Value
+from ..passes.roots import Roots
 from .adjoint import Primal
 from .dependence import Dependence
 from .plan import innermost_common
 from .points import Places, Points
-from .roots import Roots
 
 
 class Write(NamedTuple):

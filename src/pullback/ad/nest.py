@@ -14,10 +14,10 @@ from ..ir.builder import Builder
 from ..ir.core import IR, Jump, Op, Operand, Value
 from ..ir.loops import CountedLoop, Loop, counted
 from ..passes import effects
+from ..passes.roots import Roots
 from ..runtime import prims
 from .affine import Linear
 from .line import Line, plus
-from .roots import Roots
 
 DEPTH = 3
 

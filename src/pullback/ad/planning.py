@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..ir.core import IR, Op, Value
+from ..passes.roots import Roots
 from .adjoint import Primal
 from .cheapest import cheapest, cheapest_saves
 from .control import find_effects, remember
 from .kinds import is_array
 from .plan import Plan, Source, count_loops
-from .roots import Roots
 from .saves import all_stores, check_calls, forced_saves, save
 from .sources import Asked, Program, spread
 from .structure import Structure

@@ -21,12 +21,12 @@ from ..ir.dominators import DomTree, dominators
 from ..ir.edit import split_edge, use_counts
 from ..ir.loops import CountedLoop, Loop, counted, loop_forest
 from ..passes import effects
+from ..passes.roots import Root, Roots
 from ..runtime import prims
 from . import kinds
 from .dependence import subscripts
 from .distinct import Distinct
 from .line import ran, reversed_loops
-from .roots import Root, Roots
 
 Place = tuple[Operand, ...]  # an array and subscripts
 

@@ -101,7 +101,7 @@ class Records:
         return not any(self._writes(b) for b in loop.blocks)
 
     def _writes(self, block: int) -> bool:
-        from .calls import is_outlined
+        from ..typing_.specialised import is_outlined
 
         return any(is_outlined(op) for op in self.ir.blocks[block].ops)
 

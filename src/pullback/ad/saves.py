@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 
 from ..errors import NoDerivativeError
 from ..ir.core import CALL, IR, Op
+from ..passes.roots import Root, Roots
 from ..runtime import prims
 from .adjoint import Primal, needs
 from .kinds import is_array, type_of
-from .roots import Root, Roots
 from .structure import Structure
 
 Point = tuple[int, int]  # block, and position in it

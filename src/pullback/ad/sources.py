@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 
 from ..ir.core import CALL, IR, Op, Operand, Value
 from ..passes import effects
+from ..passes.roots import Roots, is_view
 from ..runtime import prims
 from .adjoint import needs
 from .dependence import Dependence
@@ -20,7 +21,6 @@ from .kinds import is_array
 from .memory import Memory
 from .plan import Plan, Source
 from .points import Places, Points
-from .roots import Roots, is_view
 
 
 class Program:

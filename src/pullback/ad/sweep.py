@@ -24,12 +24,12 @@ from ..ir.dominators import dominators, postdominators
 from ..ir.edit import use_counts
 from ..ir.loops import loop_forest, preheader
 from ..passes import effects
+from ..passes.roots import Roots
 from ..passes.simplify_cfg import simplify_cfg
 from ..runtime import prims
 from .forwarding import forward_stores
 from .kinds import is_array, type_of
 from .line import Line, line_of, reversed_loops
-from .roots import Roots
 
 TAPE_OPS = (prims.record, prims.unrecord)
 MADE = effects.ALLOC

@@ -15,10 +15,10 @@ from math import prod
 
 from ..ir.core import CALL, Const, Op, Operand, Value
 from ..ir.loops import Loop
+from ..passes.roots import Root
 from ..runtime import prims
 from .cheapest import cheapest, price, saving
 from .plan import GUESS, Source
-from .roots import Root
 from .sources import Program, Spread, spread
 
 STEPS = (prims.index, prims.wrap)

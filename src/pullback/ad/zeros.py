@@ -26,14 +26,14 @@ from ..ir.dominators import dominators
 from ..ir.edit import split_block, split_edge
 from ..ir.loops import CountedLoop, Loop, LoopForest, loop_forest
 from ..passes import effects
+from ..passes.roots import Roots, is_view
 from ..runtime import prims
+from ..typing_.specialised import is_outlined
 from . import kinds
 from .affine import Linear
-from .calls import is_outlined
 from .collect import centre
 from .line import Line, count_up, lines_of, plus
 from .nest import Nest, bounds, nests_of
-from .roots import Roots, is_view
 
 if TYPE_CHECKING:
     from .gather import Addition

@@ -263,7 +263,7 @@ def _memory(flattened: Flat) -> tuple[list[int], list[int | None]]:
     or is a view of."""
     from ..ad.build import _argument_of, _results
     from ..ad.build import _written as written
-    from ..ad.roots import Roots
+    from ..passes.roots import Roots
 
     ir = flattened.ir
     args, roots = list(ir.args), Roots(ir)

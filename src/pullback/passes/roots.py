@@ -11,15 +11,15 @@ import operator
 from collections import defaultdict
 from collections.abc import Mapping
 
-from ..ir.core import CALL, IR, SLOTGET, SLOTSET, Op, Operand, Slot, Value
+from ..ir.core import CALL, IR, SLOTGET, SLOTSET, ForIter, Op, Operand, Slot, Value
 from ..runtime import prims
-from .calls import is_outlined
-from .kinds import is_array
+from ..typing_.lattice import is_array
+from ..typing_.specialised import is_outlined
 
-#: operations whose array result is the memory of their first operand
 #: what array handles on the tape may be: any that were put there
 CELLS = Slot("cells")
 
+#: operations whose array result is the memory of their first operand
 VIEWS = (prims.subview, prims.transpose, prims.reshape, prims.real_view, prims.imag_view)
 
 #: operations that make an array, and nothing but the array
@@ -190,8 +190,6 @@ class Roots:
 
 
 def _edges(ir: IR, block: int):
-    from ..ir.core import ForIter
-
     term = ir.blocks[block].term
     for edge in term.edges:
         params = ir.blocks[edge.target].params
