@@ -1,7 +1,13 @@
 """Contexts: run functions under other rules for what a call means."""
 
+from ..ir import intrinsics
+from . import attributes, callbacks, frames, hooks, making, protocols, room, run, shortcuts, sites
 from .context import Context
 from .markers import CONTEXT, leave
 from .tags import metadata, tag, untag
 
 __all__ = ["CONTEXT", "Context", "leave", "metadata", "tag", "untag"]
+
+_ours = (attributes, callbacks, hooks, intrinsics, making, protocols, room, run, shortcuts, sites)
+for _module in _ours:
+    frames.leave_out(vars(_module))

@@ -6,13 +6,13 @@ function called. An error of this package passes as it is, so that a context can
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HookFailed, PullbackError
+from . import frames
 from .filters import name_of
 
 if TYPE_CHECKING:
@@ -72,17 +72,14 @@ class Hooks:
 
     def guard(self, globals: dict[str, Any], spread: bool) -> Any:
         """`guarded` as contextual code calls it: a function with the globals of the user's module,
-        for those who look at the globals of the frame that called them; for those who look at the
-        frame itself, it is left out of the count."""
-        errorhook, getframe, warn = self.errorhook, sys._getframe, warnings.warn
+        for those who look at the globals of the frame that called them."""
+        errorhook, warn, level = self.errorhook, warnings.warn, frames.plain_level
 
         def guarded(target: Any, g: Any, /, *args: Any, **kw: Any) -> Any:
-            if g is getframe:
-                args = (1 + (args[0] if args else 0),)
-            elif g is warn:
-                args = (*args[:2], *(1 + n for n in args[2:3]), *args[3:])
+            if g is warn:
+                args = (*args[:2], *map(level, args[2:3]), *args[3:])
                 if not args[2:]:
-                    kw["stacklevel"] = 1 + kw.get("stacklevel", 1)
+                    kw["stacklevel"] = level(kw.get("stacklevel", 1))
             try:
                 return target(*args, **kw)
             except BaseException as e:

@@ -9,6 +9,8 @@ exist only as callees in the IR.
 from __future__ import annotations
 
 import collections.abc
+import itertools
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 
@@ -96,21 +98,27 @@ def list_to_tuple(items: list[Any]) -> tuple[Any, ...]:
 
 
 # -- unpacking and calls ---------------------------------------------------------------------------
-def unpack(items: Any, n: int) -> tuple[Any, ...]:
-    """The ``n`` items; ValueError if there are more or less."""
+def _unpacked(items: Any) -> Iterator[Any]:
+    """Nobody is asked how many items there are; there may be no end of them."""
     if not (hasattr(items, "__iter__") or hasattr(items, "__getitem__")):
         raise TypeError(f"cannot unpack non-iterable {type(items).__name__} object")
-    got = tuple(items)
+    return iter(items)
+
+
+def unpack(items: Any, n: int) -> tuple[Any, ...]:
+    """The ``n`` items; ValueError if there are more or less."""
+    rest = _unpacked(items)
+    got = tuple(itertools.islice(rest, n))
     if len(got) < n:
         raise ValueError(f"not enough values to unpack (expected {n}, got {len(got)})")
-    if len(got) > n:
+    for _ in rest:
         raise ValueError(f"too many values to unpack (expected {n})")
     return got
 
 
 def unpack_ex(items: Any, before: int, after: int) -> tuple[Any, ...]:
     """``*a, rest, *b = items``: the first ``before``, a list of the middle, the last ``after``."""
-    got = list(items)
+    got = list(_unpacked(items))
     if len(got) < before + after:
         raise ValueError(
             f"not enough values to unpack (expected at least {before + after}, got {len(got)})"
