@@ -9,6 +9,7 @@ exist only as callees in the IR.
 from __future__ import annotations
 
 import collections.abc
+import itertools
 from typing import Any, NoReturn
 
 
@@ -100,7 +101,7 @@ def unpack(items: Any, n: int) -> tuple[Any, ...]:
     """The ``n`` items; ValueError if there are more or less."""
     if not (hasattr(items, "__iter__") or hasattr(items, "__getitem__")):
         raise TypeError(f"cannot unpack non-iterable {type(items).__name__} object")
-    got = tuple(items)
+    got = tuple(itertools.islice(items, n + 1))
     if len(got) < n:
         raise ValueError(f"not enough values to unpack (expected {n}, got {len(got)})")
     if len(got) > n:
