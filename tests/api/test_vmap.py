@@ -44,6 +44,29 @@ def handles(x):
         return -1.0
 
 
+def imports(x):
+    import math as m
+
+    return m.exp(x)
+
+
+def writes_a_global(x):
+    global last
+    last = x
+    return last
+
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+
+def matches(x):
+    match Point(x):
+        case Point(x=y):
+            return 2.0 * y
+
+
 def inner_function(x):
     return (lambda y: x + y)(1.0)
 
@@ -154,7 +177,8 @@ class Affine:
 
 
 @pytest.mark.parametrize("f", [
-    handles, inner_function, math.exp, np.sin, Affine(3.0), Affine(3.0).method,
+    handles, imports, writes_a_global, matches, inner_function, math.exp, np.sin,
+    Affine(3.0), Affine(3.0).method,
     functools.partial(divergent, 1.0), lambda *xs: xs[0] * 2, lambda x, **kw: x + len(kw),
     pb.grad(lambda x: x * x),
 ])  # fmt: skip

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import gc
+import itertools
 import math
 import operator
 import statistics
@@ -363,10 +364,15 @@ def test_special_methods_stay_in_the_context():
     assert through(lambda: Vector(1.0).missing) == 2
 
 
+def unpacked(xs):
+    a, b = xs
+    return a, b
+
+
 def test_operators_fail_as_they_do():
     def wrong(program):
         messages = []
-        for run in (program, lambda: Empty().overdub(program)):
+        for run in (program, *(lambda c=c: c().overdub(program) for c in (Empty, Guarded))):
             with pytest.raises(Exception) as caught:
                 run()
             messages.append((type(caught.value), str(caught.value)))
@@ -384,10 +390,13 @@ def test_operators_fail_as_they_do():
         lambda: undefined,  # noqa: F821
         lambda: leaf(*3),
         lambda: leaf(1, **{"x": 2}),
+        lambda: unpacked(itertools.count()),
+        lambda: unpacked([1]),
+        lambda: unpacked(1),
     ]
     for program in programs:
-        plain, inside = wrong(program)
-        assert plain == inside
+        plain, inside, hooked = wrong(program)
+        assert plain == inside == hooked
 
 
 # -- frames ----------------------------------------------------------------------------------------

@@ -24,6 +24,18 @@ def _(ctx, *_args):
     return 0
 
 
+class Hooked(Counting):
+    def prehook(self, f, *args, **kw):
+        pass
+
+
+class General(Counting):
+    """Has a primitive that might stand for any call."""
+
+
+General.primitive(when=lambda ctx, f, *args, **kw: False)(lambda ctx, f, *args, **kw: None)
+
+
 def binary(name, value=1):
     def method(self, other):
         return mark() + value
@@ -145,6 +157,10 @@ class Settable:
     def half(self, value):
         mark()
 
+    @half.deleter
+    def half(self):
+        mark()
+
 
 class Cached:
     @functools.cached_property
@@ -194,6 +210,23 @@ class New:
 
     def __init__(self, x):
         mark()
+
+
+WRONG = [
+    lambda: setattr(Settable()), lambda: getattr(Settable()), lambda: hasattr(Settable(), "q", 1),
+    lambda: setattr(Settable(), "half", value=3), lambda: getattr(Settable(), None),
+    lambda: delattr(Settable(), "absent"), lambda: delattr(Cached(), "value"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", WRONG)
+def test_attributes_by_name_fail_as_they_do(program):
+    messages = []
+    for run in (program, lambda: Counting().overdub(program), lambda: Hooked().overdub(program)):
+        with pytest.raises(Exception) as caught:
+            run()
+        messages.append((type(caught.value), str(caught.value)))
+    assert messages[0] == messages[1] == messages[2]
 
 
 def attempt(f):
@@ -288,6 +321,11 @@ CASES = {
     "setattr": (lambda: write_any(Number()), 2),
     "getattr": (lambda: Missing().absent + Missing().there, 1),
     "getattr by name": (lambda: getattr(Missing(), "absent"), 1),
+    "property by name": (lambda: getattr(Settable(), "half"), 1),
+    "has a property": (lambda: hasattr(Settable(), "half"), 1),
+    "set property by name": (lambda: setattr(Settable(), "half", 1), 1),
+    "delete property by name": (lambda: delattr(Settable(), "half"), 1),
+    "descriptor by name": (lambda: getattr(Described(), "d"), 1),
     "cached property": (lambda: Cached().twice(), 1),
     "descriptor": (lambda: Described().d, 1),
     "set descriptor": (lambda: write_described(Described()), 1),
@@ -297,10 +335,11 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("kind", [Counting, Hooked, General])
 @pytest.mark.parametrize("name", CASES)
-def test_methods_that_the_language_calls(name):
+def test_methods_that_the_language_calls(name, kind):
     f, expected = CASES[name]
-    ctx = Counting()
+    ctx = kind()
     for k in (1, 2):  # what a site remembers serves the second run of a loop as well
         ctx.count = 0
         assert ctx.overdub(lambda: [f(), f()]) == [f(), f()]

@@ -95,9 +95,6 @@ def has(room: Room, x: Any, name: Any) -> bool:
     return by_name(room, x, name, missing) is not missing
 
 
-OTHERS.update({getattr: by_name, hasattr: has})
-
-
 # -- writing ---------------------------------------------------------------------------------------
 _STORE = ("__setattr__", "fset", "__set__")
 _DELETE = ("__delattr__", "fdel", "__delete__")
@@ -128,3 +125,16 @@ def write(room: Room, name: str, x: Any, *value: Any) -> None:
     else:
         f, before, after = found
         room.call(f, *before, x, *after, *value)
+
+
+def put_by_name(room: Room, x: Any, name: Any, value: Any) -> None:
+    """``setattr(x, name, value)``."""
+    write(room, name, x, value)
+
+
+def delete_by_name(room: Room, x: Any, name: Any) -> None:
+    """``delattr(x, name)``."""
+    write(room, name, x)
+
+
+OTHERS.update({getattr: by_name, hasattr: has, setattr: put_by_name, delattr: delete_by_name})

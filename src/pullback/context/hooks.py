@@ -90,7 +90,7 @@ class Hooks:
             try:
                 return target(*args, **(kw or {}))
             except BaseException as e:
-                errorhook(e, g, *args, **(kw or {}))
+                errorhook(e, g, *(args if type(args) is tuple else ()), **(kw or {}))
                 raise
 
         f = guarded_spread if spread else guarded
@@ -98,8 +98,10 @@ class Hooks:
 
     def _spread(self, name: str) -> Any:
         hook = getattr(self, name)
-        if name == "prehook":
-            return lambda g, args, kw=None: hook(g, *args, **(kw or {}))
+        if name == "prehook":  # what is no tuple here cannot be spread: the call will say so
+            return lambda g, args, kw=None: hook(
+                g, *(args if type(args) is tuple else ()), **(kw or {})
+            )
         return lambda out, g, args, kw=None: hook(out, g, *args, **(kw or {}))
 
 

@@ -237,7 +237,11 @@ def contains(room: Room, container: Any, x: Any) -> bool:
 
 def iterate(room: Room, x: Any, *sentinel: Any) -> Any:
     """``iter(x)``."""
-    method = lookup(type(x), "__iter__")
+    t = type(x)
+    method = lookup(t, "__iter__")
+    watched = not sentinel and room.watch.watches(builtins.iter)
+    if watched and not hasattr(t, "__iter__") and in_python(item := lookup(t, "__getitem__")):
+        return items(room, x, item)  # a loop steps through what a watched call returned
     if sentinel or not in_python(method):
         return iter(x, *sentinel)
     it = room.call(method, x)
@@ -364,6 +368,15 @@ def leave(room: Room, exit: Any, exc: BaseException) -> Any:
     return room.call(exit, type(exc), exc, exc.__traceback__)
 
 
+def _opening_first(f: Any) -> Callable[..., Any]:
+    """An intrinsic that takes all the items of its first argument."""
+    return lambda room, x, *rest: f(opened(room, x, False), *rest)
+
+
+def _opening_second(f: Any, sized: bool) -> Callable[..., Any]:
+    return lambda room, target, x: f(target, opened(room, x, sized))
+
+
 _ENTRANCES: dict[str, Callable[..., Any]] = {"before_with": enter, "with_except_start": leave}
 OTHERS: dict[Any, Callable[..., Any]] = {
     **{f: how for n, how in _ENTRANCES.items() if (f := getattr(intrinsics, n, None))},
@@ -374,5 +387,8 @@ OTHERS: dict[Any, Callable[..., Any]] = {
     builtins.len: length,
     builtins.iter: iterate,
     **{f: _opening(f, True) for f in (list, tuple)},
+    **{f: _opening_first(f) for f in (intrinsics.unpack, intrinsics.unpack_ex, intrinsics.spread)},
+    intrinsics.list_extend: _opening_second(intrinsics.list_extend, True),
+    intrinsics.set_update: _opening_second(intrinsics.set_update, False),
     **{f: _opening(f, False) for f in (set, frozenset, sum, any, all, enumerate, zip)},
 }

@@ -265,7 +265,8 @@ class Room:
         self, f: FunctionType, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
     ) -> Found:
         if f.__module__ == intrinsics.__name__:  # the language itself, written down in Python
-            return Found(f, True)
+            special = protocols.OTHERS.get(f)
+            return Found(f if special is None else functools.partial(special, self), True)
         if self.passes and args is None:
             return Found(self.dispatched(f)) if self.entry(f, (), force).compiled else Found(f)
         signature = signature_of(args or (), names) if self.passes else ()

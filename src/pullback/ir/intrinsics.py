@@ -176,6 +176,12 @@ def _running(*_: Any) -> NoReturn:
     raise RuntimeError("this operation has a meaning only inside a lowered function")
 
 
+def has_meaning_alone(f: Any) -> bool:
+    """Whether an operation can be called: not only as an opcode of the function that is running."""
+    code = getattr(f, "__code__", None)
+    return getattr(f, "__module__", None) != __name__ or "_running" not in code.co_names
+
+
 def match_class(subject: Any, cls: Any, names: tuple[str, ...], count: int) -> Any:
     """The attributes of a class pattern, or None."""
     _running(subject, cls, names, count)

@@ -113,7 +113,30 @@ def test_an_error_in_one_lane_is_raised():
         spmd(lambda x: 1.0 / x)(np.array([1.0, 0.0]))
 
 
+def test_a_local_that_is_not_bound_in_one_lane():
+    def sometimes(x):
+        if x > 0:
+            y = 1.0
+        return y
+
+    assert spmd(sometimes)(np.ones(2)).tolist() == [1.0, 1.0]
+    with pytest.raises(UnboundLocalError, match="cannot access local variable 'y'"):
+        spmd(sometimes)(np.array([1.0, -1.0]))
+
+
+def imports(x):
+    import math as m
+
+    return m.exp(x)
+
+
 def test_what_is_refused():
+    with pytest.raises(pb.PullbackError, match=r"PB102.*import_name in imports"):
+        spmd(imports)(np.ones(2))
+    with pytest.raises(pb.PullbackError, match=r"PB102.*\* or \*\*"):
+        spmd(lambda x, *more: x)(np.ones(2), np.ones(2))
+    with pytest.raises(pb.PullbackError, match=r"PB507.*no lanes"):
+        spmd(lambda x: x)(np.ones(0))
     with pytest.raises(pb.PullbackError, match=r"PB102.*closure"):
         spmd(lambda x: (lambda: 1)())(np.ones(2))
     with pytest.raises(ValueError, match="one length"):

@@ -37,6 +37,7 @@ from ...ir.core import (
     Value,
 )
 from ...ir.edit import handlers
+from ...ir.intrinsics import check_bound, has_meaning_alone
 from ..filters import is_library
 
 _VECTOR: dict[Any, np.ufunc] = {
@@ -48,6 +49,10 @@ _VECTOR: dict[Any, np.ufunc] = {
     abs: np.abs,
 }  # fmt: skip
 _DIVIDES = (operator.truediv, operator.itruediv)
+
+
+UNBOUND = object()
+"""What a local is before it is assigned."""
 
 
 class Same:
@@ -63,7 +68,8 @@ def spmd(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f`` over lanes: arrays are taken apart along their first axis, anything else is the same in
     all lanes. The result is the array of the lanes' results, a tuple of arrays if these are tuples.
 
-    Nested functions, handlers of exceptions and generators in ``f`` are refused (LiftError, PB102).
+    Nested functions, imports, handlers of exceptions and generators in ``f``, and ``*args``, are
+    refused (LiftError, PB102); so are no lanes at all (LanesMismatch, PB507).
 
     >>> def steps(n):
     ...     count = 0
@@ -82,8 +88,14 @@ def spmd(f: Callable[..., Any]) -> Callable[..., Any]:
             raise LanesMismatch(
                 f"lanes are the items of arrays of one length, not of {sorted(sizes)}"
             )
+        n = sizes.pop()
+        if not n:
+            raise LanesMismatch("there are no lanes: what the result would be is not known")
+        ir = lift(f)
+        if ir.info.varargs or ir.info.varkw:
+            raise LiftError(f"{ir.info.qualname} has * or **: it is not run over lanes")
         lanes = [lane_values(a) if isinstance(a, np.ndarray) else Same(a) for a in args]
-        return gathered(Lanes(lift(f), sizes.pop()).run(lanes))
+        return gathered(Lanes(ir, n).run(lanes))
 
     return over
 
@@ -144,7 +156,7 @@ class Lanes:
         if isinstance(x, Value):
             found = self.env[x]
             return found if isinstance(found, Same) else found[mask]
-        return Same(x.value if isinstance(x, Const) else None)
+        return Same(x.value if isinstance(x, Const) else UNBOUND)
 
     def set(self, v: Value, x: Any, mask: np.ndarray) -> None:
         if mask.all():
@@ -233,6 +245,8 @@ class Lanes:
         if isinstance(fn, Same) and not op.kwnames:
             if fn.value is getattr and all(isinstance(x, Same) for x in args):
                 return Same(getattr(args[0].value, args[1].value))
+            if fn.value is check_bound:
+                return _bound(*args)
             fast = _vectorised(fn.value, args)
             if fast is not None:
                 return fast
@@ -261,6 +275,15 @@ class Lanes:
         rows = zip(*columns) if columns else [()] * n
         end = len(args) - len(names)
         return vector([f(*row[:end], **dict(zip(names, row[end:]))) for f, row in zip(fns, rows)])
+
+
+def _bound(x: Any, name: Same) -> Any:
+    """What a local holds, if it is bound in all lanes."""
+    if any(v is UNBOUND for v in ([x.value] if isinstance(x, Same) else x)):
+        raise UnboundLocalError(
+            f"cannot access local variable {name.value!r} where it is not associated with a value"
+        )
+    return x
 
 
 def _vectorised(f: Any, args: list[Any]) -> np.ndarray | None:
@@ -293,5 +316,8 @@ def refuse(ir: IR) -> None:
     for op in ir.ops():
         if op.kind not in known:
             raise LiftError(f"{op.kind} in {ir.info.qualname} is not run over lanes", loc=op.loc)
+        if not has_meaning_alone(op.callee):
+            what = f"{op.callee.__name__} in {ir.info.qualname} is not run over lanes"
+            raise LiftError(what, loc=op.loc)
     if handlers(ir):
         raise LiftError(f"{ir.info.qualname} handles exceptions: it is not run over lanes")
