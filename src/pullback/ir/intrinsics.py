@@ -178,8 +178,8 @@ def _running(*_: Any) -> NoReturn:
 
 def has_meaning_alone(f: Any) -> bool:
     """Whether an operation can be called: not only as an opcode of the function that is running."""
-    code = getattr(f, "__code__", None)
-    return getattr(f, "__module__", None) != __name__ or "_running" not in code.co_names
+    ours = getattr(f, "__module__", None) == __name__
+    return not ours or _running.__name__ not in f.__code__.co_names
 
 
 def match_class(subject: Any, cls: Any, names: tuple[str, ...], count: int) -> Any:
