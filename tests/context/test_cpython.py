@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from .cpython_suite import SKIPPED
+from ..cpython import SKIPPED
 
-SCRIPT = Path(__file__).with_name("cpython_suite.py")
+ROOT = Path(__file__).parents[2]
 QUICK = ("bisect", "shlex", "string", "textwrap")
 MORE = (
     "heapq", "statistics", "fractions", "difflib", "json", "csv", "argparse", "dataclasses",
@@ -22,8 +22,8 @@ LIFETIMES = {
 
 
 def run(module, skip=()):
-    command = [sys.executable, str(SCRIPT), module, "--skip", *skip]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    command = [sys.executable, "-m", "tests.context.cpython_suite", module, "--skip", *skip]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=ROOT)
     if done.returncode == SKIPPED:
         pytest.skip("CPython's tests are not installed")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

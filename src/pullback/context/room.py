@@ -349,7 +349,7 @@ class Room:
             return None
         ir = run_passes(ir, [type(p.ctx) for p in self.stack], signature, f)
         rewriting = Rewriting(ir, self.watch)
-        return Compiled(lower_code(rewriting.run()).code, rewriting.needs)
+        return Compiled(lower_code(rewriting.run(), lets_go=True).code, rewriting.needs)
 
     def cells(self, compiled: Compiled, globals: dict[str, Any]) -> tuple[CellType, ...]:
         """New cells with what the code needs; what sites may share is shared."""
