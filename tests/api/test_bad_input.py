@@ -174,6 +174,38 @@ def test_an_index_out_of_range(call, options):
     assert np.array_equal(pb.grad(f, options=options)(np.ones(3), 3), [8.0, 8.0, 8.0])
 
 
+ONES = np.ones(3)
+ALL = {
+    "grad": lambda f, x, o: pb.grad(f, options=o)(x),
+    "value_and_grad": lambda f, x, o: pb.value_and_grad(f, options=o)(x),
+    "has_aux": lambda f, x, o: pb.grad(f, has_aux=True, options=o)(x),
+    "vjp": lambda f, x, o: pb.vjp(f, x, options=o),
+    "jvp": lambda f, x, o: pb.jvp(f, (x,), (ONES,), options=o),
+    "jacobian": lambda f, x, o: pb.jacobian(f, options=o)(x),
+    "hessian": lambda f, x, o: pb.hessian(f, options=o)(x),
+    "hvp": lambda f, x, o: pb.hvp(f, options=o)(x, ONES),
+    "jvp of grad": lambda f, x, o: pb.jvp(pb.grad(f, options=o), (x,), (ONES,), options=o),
+}
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_a_function_that_always_raises_raises(operator, options):
+    def f(x):
+        x[1] = 5.0
+        if x[0] > 0.0:
+            raise LookupError("positive")
+        raise ArithmeticError("not positive")
+
+    for first, kind in ((1.0, LookupError), (-1.0, ArithmeticError)):
+        x = np.array([first, 2.0, 3.0])
+        with pytest.raises(kind, match="positive") as e:
+            ALL[operator](f, x, options)
+        assert np.array_equal(x, [first, 5.0, 3.0])
+        last = traceback.extract_tb(e.value.__traceback__)[-1]
+        if options is NATIVE:
+            assert last.filename == __file__ and f"raise {kind.__name__}" in last.line
+
+
 def test_division_by_zero(options):
     def f(x, y):
         return x / y
