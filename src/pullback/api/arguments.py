@@ -17,6 +17,7 @@ from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.np.ufunc.dufunc import DUFunc
 
 from ..errors import ArgnumsError, NotDifferentiable, NotLiftable
 from ..ir.core import Loc
@@ -176,7 +177,7 @@ def target_of(f: Any) -> Target | Opaque:
 
 def has_rule(f: Any) -> bool:
     """Whether what ``f`` does is known from elsewhere than its code."""
-    if registry.scalar(f) is not None or registry.has_body(f):
+    if registry.scalar(f) is not None or registry.has_body(f) or isinstance(f, DUFunc):
         return True
     return str(getattr(f, "__module__", "")).split(".")[0] in ("numpy", "scipy")
 

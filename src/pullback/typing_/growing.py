@@ -86,7 +86,10 @@ def _new_list(r: Any, c: Call) -> Action:
 
 def widen_content(cell: Cell, item: Abstract) -> None:
     if not is_scalar(item.type):
-        raise TypingError(f"{item!r} is an item of a list that grows", hint="fill an array")
+        raise TypingError(
+            f"a list that grows has {item!r} as an item, and only numbers can be",
+            hint="fill an array, np.empty(...), which may have a row for each",
+        )
     try:
         new = widen(item) if cell.content is None else join(cell.content, widen(item))
     except NoJoin:

@@ -184,6 +184,14 @@ def attribute(r: Any, c: Call, x: ATuple, name: str) -> Action:
     return Rearrange(ATuple((x,), MethodOf(name)), lambda forms: (forms[1],))
 
 
+_ARRAY = "make an array first, np.empty(...), and count how much of it is filled"
+_LIST_HINTS = {
+    "append": "a list grows by at most one append an iteration of a for loop over something "
+    f"countable, and is used behind its start; else {_ARRAY}",
+    **dict.fromkeys(("extend", "insert", "pop", "remove", "clear", "reverse", "sort"), _ARRAY),
+}
+
+
 def method(r: Any, c: Call, name: str) -> Action:
     x = c.args[0]
     assert isinstance(x, ATuple)
@@ -198,7 +206,10 @@ def method(r: Any, c: Call, name: str) -> Action:
     if x.is_tuple and hasattr(found, "__code__"):
         c.fn = static(found)
         return r.resolve(c)
-    raise TypingError(f"{x!r} has no method {name!r} in compiled code")
+    raise TypingError(
+        f"{x!r} has no method {name!r} in compiled code",
+        hint=_LIST_HINTS.get(name) if x.cls is list else None,
+    )
 
 
 def _search(n: int, name: str) -> str:
