@@ -177,7 +177,8 @@ class Affine:
 
 
 @pytest.mark.parametrize("f", [
-    handles, imports, writes_a_global, matches, inner_function, math.exp, np.sin, Affine(3.0), Affine(3.0).method,
+    handles, imports, writes_a_global, matches, inner_function, math.exp, np.sin,
+    Affine(3.0), Affine(3.0).method,
     functools.partial(divergent, 1.0), lambda *xs: xs[0] * 2, lambda x, **kw: x + len(kw),
     pb.grad(lambda x: x * x),
 ])  # fmt: skip

@@ -171,7 +171,7 @@ def _running(*_: Any) -> NoReturn:
 
 def has_meaning_alone(f: Any) -> bool:
     """Whether an operation can be called: not only as an opcode of the function that is running."""
-    code = getattr(f, "__code__", None)
+    code: Any = getattr(f, "__code__", None)
     return getattr(f, "__module__", None) != __name__ or "_running" not in code.co_names
 
 

@@ -1,6 +1,7 @@
 """Trace, Mock, NonFinite and Flops."""
 
 import math
+import operator
 import random
 import threading
 import time
@@ -122,6 +123,7 @@ def test_flops_are_exact():
     assert flops(lambda a, b: np.linalg.solve(a, b), np.eye(6), np.ones(6)).total == 2 * 72 + 72
 
 
+STACK = np.stack([np.eye(3) + k for k in range(7)])
 A, B, S = np.ones((4, 3)), np.ones((3, 5)), np.eye(4) + 1.0
 Z = A[0] + 0j
 
@@ -136,12 +138,42 @@ Z = A[0] + 0j
     (lambda: blas.dgemm(1.0, A, B), 120), (lambda: blas.dgemm(1.0, A, A, trans_b=1), 96),
     (lambda: blas.zdotu(Z, Z), 24), (lambda: linalg.cho_factor(S), 64 / 3),
     (lambda: linalg.lu_factor(S), 128 / 3), (lambda: linalg.solve(S, S), 128 / 3 + 128),
-    (lambda: linalg.solve_triangular(S, S[0]), 16),
+    (lambda: linalg.solve_triangular(S, S[0]), 16), (lambda: linalg.norm(A), 24),
+    (lambda: np.dot(np.ones((2, 3, 4)), np.ones((5, 4, 6))), 2 * 2 * 3 * 5 * 6 * 4),
+    (lambda: np.linalg.inv(STACK), 7 * 2 * 27), (lambda: np.linalg.det(STACK), 7 * 18),
+    (lambda: np.linalg.solve(STACK, np.ones((7, 3, 2))), 7 * (18 + 36)),
+    (lambda: np.linalg.cholesky(STACK), 7 * 9), (lambda: np.linalg.qr(STACK), 7 * 36),
+    (lambda: np.sum(Z), 2 * 2), (lambda: np.prod(Z), 2 * 6), (lambda: A.__add__(A), 12),
+    (lambda: np.add(A, A, where=A < 0), 0), (lambda: np.add(A, 1.0, where=A > 0), 12),
+    (lambda: sum([A, A, A]), 24), (lambda: sum(A[0]), 2), (lambda: sum(Z), 2 * 2),
 ])  # fmt: skip
 def test_flops_by_formula(program, expected):
     count = flops(program)
     assert count.total == pytest.approx(expected, rel=1e-14)
-    assert count.bytes > 0 and not count.uncounted
+    assert bool(count.bytes) is bool(expected) and not count.uncounted
+
+
+@pytest.mark.parametrize("program, expected", [
+    (lambda: sum(v * v for v in [1.0, 2.0, 3.0]), 3 + 2), (lambda: sum([1, 2, 3]), 0),
+    (lambda: sum([1, 2, 3], 0.5), 3), (lambda: math.fsum(iter([1.0, 2.0, 3.0])), 2),
+    (lambda: math.prod([1.0, 2.0, 3.0]), 2), (lambda: math.prod([1, 2]), 0),
+    (lambda: math.dist([1.0, 2.0], [3.0, 4.0]), 6), (lambda: math.copysign(1.0, -2.0), 0),
+    (lambda: (np.conj(A), +A, np.positive(A)), 0),
+])  # fmt: skip
+def test_flops_of_lists_and_of_what_is_free(program, expected):
+    assert flops(program).total == expected
+
+
+def test_an_array_that_is_written_to_is_moved_once():
+    x, y, z = np.ones((3, 5))
+    for program in (
+        lambda: np.multiply(x, y, out=z),
+        lambda: np.multiply(x, y, z),
+        lambda: np.multiply(x, y, out=x),
+        lambda: operator.imul(x, y),
+    ):
+        count = flops(program)
+        assert (count.total, count.bytes) == (5, 3 * 40)
 
 
 def test_what_has_no_formula_is_listed():
