@@ -154,6 +154,23 @@ def test_operators_attributes_truth_and_iteration_have_primitives():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("f", [len, abs, sum, bool, list, tuple, set, any, all, iter, max, str])
+def test_builtins_of_one_argument_have_primitives(f):
+    class Ctx(pb.Context):
+        pass
+
+    seen = []
+    Ctx.primitive(f)(lambda ctx, x: seen.append(x))
+
+    def program(x):
+        x[0], x + x  # the type is known to be plain from here on
+        return [f(x), f(x)]
+
+    x = np.ones(3)
+    assert Ctx().overdub(program, x) == [None, None]
+    assert len(seen) == 2 and seen[0] is x
+
+
 def test_methods_have_primitives():
     class Thing:
         def double(self, x):

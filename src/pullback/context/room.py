@@ -257,6 +257,11 @@ class Room:
             self.shared[need] = CellType(sites.builtin_site(self, g))
         return self.shared[need].cell_contents
 
+    def shared_builtin(self, g: Any) -> Any:
+        """What `_builtin` has made for ``g``, None if nothing."""
+        cell = self.shared.get(Need("builtin", g))
+        return None if cell is None else cell.cell_contents
+
     def _function(
         self, f: FunctionType, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
     ) -> Found:

@@ -144,7 +144,8 @@ Z = A[0] + 0j
     (lambda: np.linalg.solve(STACK, np.ones((7, 3, 2))), 7 * (18 + 36)),
     (lambda: np.linalg.cholesky(STACK), 7 * 9), (lambda: np.linalg.qr(STACK), 7 * 36),
     (lambda: np.sum(Z), 2 * 2), (lambda: np.prod(Z), 2 * 6), (lambda: A.__add__(A), 12),
-    (lambda: np.add(A, A, where=A < 0), 0), (lambda: np.add(A, 1.0, where=A > 0), 12),
+    (lambda: np.add(A, A, where=A < 0, out=A.copy()), 0),
+    (lambda: np.add(A, 1.0, where=A > 0, out=A.copy()), 12),
     (lambda: sum([A, A, A]), 24), (lambda: sum(A[0]), 2), (lambda: sum(Z), 2 * 2),
 ])  # fmt: skip
 def test_flops_by_formula(program, expected):
