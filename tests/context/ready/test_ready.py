@@ -96,6 +96,84 @@ def test_the_first_operation_that_is_not_finite():
             NonFinite(stop=True).overdub(softmax, np.array([1.0, 1000.0]))
 
 
+def in_place(x):
+    x /= np.array([1.0, 0.0, 1.0])
+    return x
+
+
+def after_overflow(x):
+    y = np.zeros(3, np.float32)
+    y[1] = x[0] * 1e300
+    return y
+
+
+MADE = {
+    "in place": (in_place, "itruediv", [1.0, 0.0, 3.0], (1,), ["0.0", "0.0"]),
+    "out=": (lambda x: np.log(x, out=x), "log", [1.0, 0.0, 2.0], (1,), ["0.0"]),
+    "out": (
+        lambda x: np.divide(x, x, np.full(3, np.nan)),
+        "divide",
+        [1.0, 0.0, 2.0],
+        (1,),
+        ["0.0"] * 2,
+    ),
+    "method": (lambda x: x.__itruediv__(0.0), "itruediv", [1.0, 2.0, 0.0], (0,), ["1.0", "0.0"]),
+    "two results": (
+        lambda x: np.divmod(x, 0.0)[1],
+        "divmod",
+        [1.0, 2.0, 3.0],
+        (0,),
+        ["1.0", "0.0"],
+    ),
+    "of infinities": (lambda x: x - x, "sub", [np.inf, 1.0, 2.0], (0,), ["inf", "inf"]),
+    "beside what came in": (lambda x: np.log(x), "log", [np.nan, 1.0, 0.0], (2,), ["0.0"]),
+    "stored": (after_overflow, "setitem", [1.0, 2.0, 3.0], None, ["1e+300"]),
+    "written by a function": (
+        lambda x: np.put(x, [1], 1e39),
+        "put",
+        np.ones(3, np.float32),
+        (1,),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_wherever_the_number_is_written(name):
+    program, function, x, index, inputs = MADE[name]
+    check = NonFinite()
+    with np.errstate(all="ignore"):
+        check.overdub(program, np.array(x))
+    found = check.found
+    assert (found.function.strip("_"), found.index) == (function, index)
+    assert inputs is None or found.inputs == inputs
+
+
+@pytest.mark.parametrize("program", [
+    lambda x: x * 2.0, in_place, lambda x: x @ np.ones((3, 3)), lambda x: np.sum(x),
+    lambda x: [v for v in x], lambda x: np.add(x, x, out=x), lambda x: (x, x), lambda x: x.copy(),
+])  # fmt: skip
+def test_what_came_in_is_not_made(program):
+    check = NonFinite()
+    check.overdub(program, np.array([1.0, np.nan, 2.0]))
+    assert check.found is None
+
+
+def test_a_failed_call_is_forgotten():
+    def program(x):
+        try:
+            np.add(x, np.ones(7), out=x)
+        except ValueError:
+            pass
+        x -= np.inf
+        return x
+
+    check = NonFinite()
+    check.overdub(program, np.ones(3))
+    assert check.found is None  # the infinity came in
+    assert check._before() == []
+
+
 def flops(program, *args):
     count = Flops()
     count.overdub(program, *args)
