@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import gc
 import itertools
+import logging
 import math
 import operator
 import statistics
@@ -452,30 +453,36 @@ def test_frames_are_the_users(kind):
     ]
 
 
-def test_frames_further_out_are_the_users():
+@pytest.mark.parametrize("kind", [Empty, Guarded])
+def test_frames_further_out_are_the_users(kind, caplog):
     def inner():
-        frame = sys._getframe()
-        return frame.f_code.co_name, frame.f_back.f_code.co_name, globals() is frame.f_globals
+        frame, outer = sys._getframe(), sys._getframe(1)
+        return frame.f_code.co_name, outer.f_code.co_name, globals() is frame.f_globals
 
     def outer():
         return inner()
 
-    assert Empty().overdub(outer) == ("inner", "outer", True)
-    assert Empty().overdub(lambda: collections.namedtuple("P", "x").__module__) == __name__
+    assert kind().overdub(outer) == ("inner", "outer", True)
+    assert kind().overdub(lambda: collections.namedtuple("P", "x").__module__) == __name__
 
     def complain():
         warnings.warn("here", stacklevel=2)
+        warnings.warn("here", UserWarning, 3)
 
     def caller():
         complain()
 
+    def outermost():
+        caller()
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        Empty().overdub(caller)
-    assert (caught[0].filename, caught[0].lineno) == (
-        __file__,
-        caller.__code__.co_firstlineno + 1,
-    )
+        kind().overdub(outermost)
+    assert [(w.filename, w.lineno) for w in caught] == [
+        (__file__, f.__code__.co_firstlineno + 1) for f in (caller, outermost)
+    ]
+    kind().overdub(lambda: logging.getLogger("here").warning("logged"))
+    assert [(r.funcName, r.pathname) for r in caplog.records] == [("<lambda>", __file__)]
 
 
 @pytest.mark.parametrize("program", [

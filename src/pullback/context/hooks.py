@@ -73,16 +73,17 @@ class Hooks:
     def guard(self, globals: dict[str, Any], spread: bool) -> Any:
         """`guarded` as contextual code calls it: a function with the globals of the user's module,
         for those who look at the globals of the frame that called them; for those who look at the
-        frame itself, it is left out of the count."""
-        errorhook, getframe, warn = self.errorhook, sys._getframe, warnings.warn
+        frame itself, it is left out of the count; `warnings` and `logging` take it for one of the
+        import system, which they leave out."""
+        errorhook, getframe, warn, passed = self.errorhook, sys._getframe, warnings.warn, _passed
 
         def guarded(target: Any, g: Any, /, *args: Any, **kw: Any) -> Any:
             if g is getframe:
-                args = (1 + (args[0] if args else 0),)
+                args = (passed(getframe(), (args[0] if args else 0) + 1) - 1,)
+            elif g is warn and args[2:]:
+                args = (*args[:2], passed(getframe(), args[2]), *args[3:])
             elif g is warn:
-                args = (*args[:2], *(1 + n for n in args[2:3]), *args[3:])
-                if not args[2:]:
-                    kw["stacklevel"] = 1 + kw.get("stacklevel", 1)
+                kw["stacklevel"] = passed(getframe(), kw.get("stacklevel", 1))
             try:
                 return target(*args, **kw)
             except BaseException as e:
@@ -97,7 +98,8 @@ class Hooks:
                 raise
 
         f = guarded_spread if spread else guarded
-        return FunctionType(f.__code__, globals, f.__name__, f.__defaults__, f.__closure__)
+        code = f.__code__.replace(co_filename=_UNSEEN)
+        return FunctionType(code, globals, f.__name__, f.__defaults__, f.__closure__)
 
     def _spread(self, name: str) -> Any:
         hook = getattr(self, name)
@@ -106,6 +108,18 @@ class Hooks:
                 g, *(args if type(args) is tuple else ()), **(kw or {})
             )
         return lambda out, g, args, kw=None: hook(out, g, *args, **(kw or {}))
+
+
+_UNSEEN = f"{__file__}/importlib/_bootstrap"
+
+
+def _passed(guard: Any, n: int) -> int:
+    """The number, from a guard on, of the frame that without guards is number ``n``, at least 1."""
+    frame, passed = guard, 1
+    while n > 0 and frame is not None:
+        frame, passed = frame.f_back, passed + 1
+        n -= frame is None or frame.f_code.co_filename != _UNSEEN
+    return passed
 
 
 class Missing:
