@@ -1,12 +1,15 @@
 """Passes of a context: order, signatures, expressions, markers, and what goes wrong."""
 
+import gc
 import math
 import operator
+import weakref
 
 import pytest
 
 import pullback as pb
 from pullback.context import CONTEXT, leave
+from pullback.context.tables import is_dead
 from pullback.ir.core import CALL, Const
 from pullback.ir.edit import call_sites, replace_calls
 
@@ -132,6 +135,26 @@ def test_a_value_threaded_through_all_calls():
     ctx = Ctx()
     ctx.value = 0
     assert ctx.overdub(area, 2.0) == 12.0 and ctx.value == 3
+
+
+def test_the_classes_of_a_signature_are_not_kept():
+    class Ctx(pb.Context):
+        passes = [lambda ir, cls, signature: ir]
+
+    class Local:
+        pass
+
+    def identity(x):
+        return x
+
+    ctx, ref = Ctx(), weakref.ref(Local)
+    for x in (Local(), 1, Local()):
+        ctx.overdub(lambda x: identity(x=x), x)
+    del Local, x
+    gc.collect()
+    assert ref() is None
+    ctx.overdub(lambda x: identity(x=x), 1.0)
+    assert not any(is_dead(k[1]) for t in Ctx._tables.values() for k in t._entries)
 
 
 # -- bad passes ------------------------------------------------------------------------------------

@@ -48,6 +48,29 @@ def test_trace_of_the_language_and_of_exceptions():
     assert str(trace).splitlines() == ["int(1.0) -> 1", "truediv(1, 0) -> raised ZeroDivisionError"]
 
 
+class Strange:
+    """No comparison, no hash, no attributes."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError
+
+    def __getattr__(self, name):
+        raise AttributeError(name)
+
+    def __call__(self):
+        return 10**5000
+
+
+def test_strange_values_are_described():
+    trace = Trace()
+    trace.overdub(lambda x: total(x()), Strange())
+    assert str(trace).splitlines()[0] == "Strange() -> <int of 16610 bits>"
+    for kind in (Flops, NonFinite, lambda: Mock({now: 1})):
+        assert kind().overdub(lambda x: x(), Strange()) == 10**5000
+
+
 def now():
     return time.time()
 

@@ -164,4 +164,5 @@ def _is_in_place(f: Any) -> bool:
 
 def _copies(f: Any) -> bool:
     """Whether a result may hold what was in none of the operands by design."""
-    return f in (getattr, next, np.empty, np.empty_like) or name_of(f) in ("getitem", "unpack")
+    made = any(f is g for g in (getattr, next, np.empty, np.empty_like))
+    return made or name_of(f) in ("getitem", "unpack")
