@@ -628,3 +628,20 @@ def test_wrong_primitives_are_refused():
     ):
         with pytest.raises(pb.PullbackError, match="PB504"):
             wrong()
+
+
+def test_a_predicate_that_raises_is_named():
+    class Ctx(pb.Context):
+        pass
+
+    Ctx.primitive(leaf, when=lambda ctx: True)(lambda ctx, x: x)
+
+    def program():
+        return leaf(1)
+
+    with pytest.raises(pb.PullbackError, match=r"PB504.*Ctx.primitive raised TypeError.*leaf") as e:
+        Ctx().overdub(program)
+    assert (e.value.loc.function, e.value.loc.line) == (
+        program.__qualname__,
+        program.__code__.co_firstlineno + 1,
+    )

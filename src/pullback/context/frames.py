@@ -1,9 +1,13 @@
-"""Tracebacks show the user's frames: those of this package between them are taken out."""
+"""The user's frames: those of this package between them are taken out of tracebacks, and passed
+over to say where something was."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import TracebackType
+
+from ..ir.core import Loc
 
 _HERE = str(Path(__file__).parent) + "/"
 
@@ -29,3 +33,14 @@ def _clean(tb: TracebackType) -> None:
             tb.tb_next = tb.tb_next.tb_next
         else:
             tb = tb.tb_next
+
+
+def here() -> Loc:
+    """The innermost line that is not in this package."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_HERE):
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    code = frame.f_code
+    return Loc(code.co_filename, frame.f_lineno, code.co_qualname)

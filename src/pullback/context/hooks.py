@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import HookFailed, PullbackError
 from .filters import name_of
+from .frames import here
 
 if TYPE_CHECKING:
     from .context import Context
@@ -144,5 +145,6 @@ def failure(hook: str, g: Any, e: BaseException) -> HookFailed:
         called = repr(type(g).__name__)
     return HookFailed(
         f"{hook} raised {type(e).__name__}: {e}, at a call of {called}",
+        loc=here(),
         hint="A hook watches; raise a PullbackError in it to stop the run.",
     )

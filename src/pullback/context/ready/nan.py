@@ -13,8 +13,8 @@ from ...errors import NonFiniteResult
 from ...ir.core import Loc
 from ...ir.operators import INPLACE
 from ..context import Context
+from ..frames import here
 from .flops import function_and_inputs
-from .places import here
 from .trace import describe, is_language, name_of
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...ir.core import Loc
 from ..context import Context
-from .places import here
+from ..frames import here
 
 
 @dataclass
