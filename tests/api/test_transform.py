@@ -114,3 +114,11 @@ def test_a_bad_pass_is_named_with_the_function(bad, why):
     manager = pb.PassManager(verify=verify).add(bad)
     with pytest.raises(pb.PullbackError, match=rf"PB501.* {bad.__name__} {why}.*product"):
         manager.run(pb.lift(product))
+
+
+@pytest.mark.parametrize("stage", ["untyped", "typed", "after"])
+def test_a_bad_pass_is_named_with_the_function_at_every_stage(stage):
+    manager = pb.PassManager().add("gradient", stage="ad").add(raises, stage=stage)
+    with pytest.raises(pb.PullbackError, match=r"PB501.* raises raised KeyError.*product") as e:
+        pb.transform(product, 3.0, 4.0, passes=manager)
+    assert (e.value.loc.file, e.value.loc.line) == (__file__, product.__code__.co_firstlineno)

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import gc
 import itertools
+import logging
 import math
 import operator
 import statistics
@@ -152,6 +153,23 @@ def test_operators_attributes_truth_and_iteration_have_primitives():
         iter, next, operator.add, next, operator.add, next, operator.truth, operator.getitem,
         operator.lt, getattr,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", [len, abs, sum, bool, list, tuple, set, any, all, iter, max, str])
+def test_builtins_of_one_argument_have_primitives(f):
+    class Ctx(pb.Context):
+        pass
+
+    seen = []
+    Ctx.primitive(f)(lambda ctx, x: seen.append(x))
+
+    def program(x):
+        x[0], x + x  # the type is known to be plain from here on
+        return [f(x), f(x)]
+
+    x = np.ones(3)
+    assert Ctx().overdub(program, x) == [None, None]
+    assert len(seen) == 2 and seen[0] is x
 
 
 def test_methods_have_primitives():
@@ -435,30 +453,36 @@ def test_frames_are_the_users(kind):
     ]
 
 
-def test_frames_further_out_are_the_users():
+@pytest.mark.parametrize("kind", [Empty, Guarded])
+def test_frames_further_out_are_the_users(kind, caplog):
     def inner():
-        frame = sys._getframe()
-        return frame.f_code.co_name, frame.f_back.f_code.co_name, globals() is frame.f_globals
+        frame, outer = sys._getframe(), sys._getframe(1)
+        return frame.f_code.co_name, outer.f_code.co_name, globals() is frame.f_globals
 
     def outer():
         return inner()
 
-    assert Empty().overdub(outer) == ("inner", "outer", True)
-    assert Empty().overdub(lambda: collections.namedtuple("P", "x").__module__) == __name__
+    assert kind().overdub(outer) == ("inner", "outer", True)
+    assert kind().overdub(lambda: collections.namedtuple("P", "x").__module__) == __name__
 
     def complain():
         warnings.warn("here", stacklevel=2)
+        warnings.warn("here", UserWarning, 3)
 
     def caller():
         complain()
 
+    def outermost():
+        caller()
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        Empty().overdub(caller)
-    assert (caught[0].filename, caught[0].lineno) == (
-        __file__,
-        caller.__code__.co_firstlineno + 1,
-    )
+        kind().overdub(outermost)
+    assert [(w.filename, w.lineno) for w in caught] == [
+        (__file__, f.__code__.co_firstlineno + 1) for f in (caller, outermost)
+    ]
+    kind().overdub(lambda: logging.getLogger("here").warning("logged"))
+    assert [(r.funcName, r.pathname) for r in caplog.records] == [("<lambda>", __file__)]
 
 
 @pytest.mark.parametrize("program", [
@@ -604,3 +628,20 @@ def test_wrong_primitives_are_refused():
     ):
         with pytest.raises(pb.PullbackError, match="PB504"):
             wrong()
+
+
+def test_a_predicate_that_raises_is_named():
+    class Ctx(pb.Context):
+        pass
+
+    Ctx.primitive(leaf, when=lambda ctx: True)(lambda ctx, x: x)
+
+    def program():
+        return leaf(1)
+
+    with pytest.raises(pb.PullbackError, match=r"PB504.*Ctx.primitive raised TypeError.*leaf") as e:
+        Ctx().overdub(program)
+    assert (e.value.loc.function, e.value.loc.line) == (
+        program.__qualname__,
+        program.__code__.co_firstlineno + 1,
+    )

@@ -168,9 +168,13 @@ def test_a_hook_that_raises_is_named():
         def prehook(self, f, *args):
             raise ValueError("mine")
 
+    def program():
+        return leaf(1)
+
     with pytest.raises(pb.PullbackError, match=r"PB502.*Broken\.prehook.*ValueError.*leaf") as e:
-        Broken().overdub(lambda: leaf(1))
+        Broken().overdub(program)
     assert isinstance(e.value.__cause__, ValueError)
+    assert e.value.loc.file == __file__ and e.value.loc.function == program.__qualname__
 
 
 def test_an_error_of_the_package_stops_the_run_as_it_is():

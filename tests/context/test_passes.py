@@ -1,14 +1,18 @@
 """Passes of a context: order, signatures, expressions, markers, and what goes wrong."""
 
+import gc
 import math
 import operator
+import weakref
 
 import pytest
 
 import pullback as pb
 from pullback.context import CONTEXT, leave
-from pullback.ir.core import CALL, Const
+from pullback.context.tables import is_dead
+from pullback.ir.core import CALL, GETCELL, NEWCELL, SETCELL, Const, Op, Return
 from pullback.ir.edit import call_sites, replace_calls
+from pullback.ir.intrinsics import build_tuple
 
 
 def area(r):
@@ -112,26 +116,83 @@ def test_a_call_can_be_left_alone():
     assert Ctx().overdub(program) == "primitive" and Leaving().overdub(program) == 0.0
 
 
+def fib(n):
+    if n < 2:
+        return n
+    a = fib(n - 1)
+    return a + fib(n - 2)
+
+
+def threaded(ctx, count, f, *args):
+    """The result of a call, and the count after it."""
+    if ctx.can_recurse(f):
+        return ctx.recurse(f, *args, count=count)
+    return f(*args), count + 1
+
+
+def thread_count(ir, cls, signature):
+    """Each function takes a further argument and returns it behind its result; in between it is
+    given to each call and taken from it."""
+    count, cell = ir.value("count"), ir.value()
+    ir.args.append(count)
+    ir.info.kwonly += 1
+    ir.info.argnames += ("count",)
+    for block in ir:
+        old, block.ops = block.ops, []
+        if block is ir.entry:
+            block.ops.append(Op(NEWCELL, cell, (count,), "count"))
+        for op in old:
+            block.ops += _through(ir, cell, op) if op.kind == CALL else [op]
+        if isinstance(block.term, Return):
+            now = Op(GETCELL, ir.value(), (cell,), "count")
+            both = ir.call(build_tuple, block.term.value, now.result)
+            block.ops += [now, both]
+            block.term.value = both.result
+    return ir
+
+
+def _through(ir, cell, op):
+    now = Op(GETCELL, ir.value(), (cell,), "count")
+    pair = ir.call(threaded, Const(CONTEXT), now.result, *op.args, loc=op.loc)
+    result = Op(CALL, op.result, (Const(operator.getitem), pair.result, Const(0)))
+    after = ir.call(operator.getitem, pair.result, 1)
+    return [now, pair, result, after, Op(SETCELL, ir.value(), (cell, after.result), "count")]
+
+
 def test_a_value_threaded_through_all_calls():
-    """Each call is given to the context, which passes a value from one to the next."""
-
-    def step(ctx, f, *args):
-        ctx.value += 1
-        return ctx.overdub(f, *args)
-
-    def thread(ir, cls, signature):
-        for _, op in call_sites(ir):
-            if not op.kwnames and op.kind == CALL and not op.is_call(getattr):
-                op.args = (Const(step), Const(CONTEXT), *op.args)
-        return ir
-
     class Ctx(pb.Context):
-        passes = [thread]
-        exclude = [step]
+        passes = [thread_count]
+        exclude = [threaded]
 
-    ctx = Ctx()
-    ctx.value = 0
-    assert ctx.overdub(area, 2.0) == 12.0 and ctx.value == 3
+    class Counting(pb.Context):
+        def prehook(self, f, *args):
+            self.count += f in (operator.lt, operator.add, operator.sub)
+
+    counting = Counting()
+    counting.count = 0
+    counting.overdub(fib, 6)
+    assert Ctx().overdub(fib, 6, count=0) == (8, counting.count)
+    assert counting.count == 61
+
+
+def test_the_classes_of_a_signature_are_not_kept():
+    class Ctx(pb.Context):
+        passes = [lambda ir, cls, signature: ir]
+
+    class Local:
+        pass
+
+    def identity(x):
+        return x
+
+    ctx, ref = Ctx(), weakref.ref(Local)
+    for x in (Local(), 1, Local()):
+        ctx.overdub(lambda x: identity(x=x), x)
+    del Local, x
+    gc.collect()
+    assert ref() is None
+    ctx.overdub(lambda x: identity(x=x), 1.0)
+    assert not any(is_dead(k[1]) for t in Ctx._tables.values() for k in t._entries)
 
 
 # -- bad passes ------------------------------------------------------------------------------------

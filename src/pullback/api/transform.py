@@ -40,6 +40,7 @@ def transformed(ir: IR, args: tuple[Any, ...], passes: PassManager) -> IR:
     from ..typing_ import abstract_of, flat
 
     typed = flat(ir, [abstract_of(a) for a in args]).ir
+    typed.info.file, typed.info.line = ir.info.file, ir.info.line
     for stage in later:
         passes.run(typed, stage)
     return typed

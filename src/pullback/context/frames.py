@@ -14,6 +14,8 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
+from ..ir.core import Loc
+
 _HERE = str(Path(__file__).parent) + "/"
 _LEFT_OUT = "importlib._bootstrap"
 
@@ -108,3 +110,10 @@ def _clean(tb: TracebackType) -> None:
             tb.tb_next = tb.tb_next.tb_next
         else:
             tb = tb.tb_next
+
+
+def here() -> Loc:
+    """The innermost line that is not in this package."""
+    frame = next(filter(_is_users, _stack()))
+    code = frame.f_code
+    return Loc(code.co_filename, frame.f_lineno, code.co_qualname)

@@ -127,5 +127,6 @@ def failure(hook: str, g: Any, e: BaseException) -> HookFailed:
         called = repr(type(g).__name__)
     return HookFailed(
         f"{hook} raised {type(e).__name__}: {e}, at a call of {called}",
+        loc=frames.here(),
         hint="A hook watches; raise a PullbackError in it to stop the run.",
     )

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
-from ..errors import BadPrimitive
+from ..errors import BadPrimitive, PullbackError
+from .frames import here
 
 Key = Any
 ANY: Key = None
@@ -41,7 +42,21 @@ class Primitive:
             return False
         if not all(map(isinstance, typed, self.types)):
             return False
-        return self.when is None or bool(self.when(ctx, *args, **kw))
+        if self.when is None:
+            return True
+        try:
+            return bool(self.when(ctx, *args, **kw))
+        except PullbackError:
+            raise
+        except Exception as e:
+            callee = args[0] if self.general else self.callee
+            name = getattr(callee, "__qualname__", None) or repr(callee)
+            raise BadPrimitive(
+                f"the predicate of {type(ctx).__name__}.primitive raised {type(e).__name__}: {e}, "
+                f"at a call of {name}",
+                loc=here(),
+                hint="when= gets the arguments as the call wrote them: when(ctx, *args, **kw).",
+            ) from e
 
 
 def key_of(f: Any) -> Key:

@@ -368,9 +368,9 @@ def leave(room: Room, exit: Any, exc: BaseException) -> Any:
     return room.call(exit, type(exc), exc, exc.__traceback__)
 
 
-def _opening_first(f: Any) -> Callable[..., Any]:
+def _opening_first(f: Any, sized: bool = False) -> Callable[..., Any]:
     """An intrinsic that takes all the items of its first argument."""
-    return lambda room, x, *rest: f(opened(room, x, False), *rest)
+    return lambda room, x, *rest: f(opened(room, x, sized), *rest)
 
 
 def _opening_second(f: Any, sized: bool) -> Callable[..., Any]:
@@ -387,7 +387,8 @@ OTHERS: dict[Any, Callable[..., Any]] = {
     builtins.len: length,
     builtins.iter: iterate,
     **{f: _opening(f, True) for f in (list, tuple)},
-    **{f: _opening_first(f) for f in (intrinsics.unpack, intrinsics.unpack_ex, intrinsics.spread)},
+    **{f: _opening_first(f) for f in (intrinsics.unpack, intrinsics.unpack_ex)},
+    intrinsics.spread: _opening_first(intrinsics.spread, True),
     intrinsics.list_extend: _opening_second(intrinsics.list_extend, True),
     intrinsics.set_update: _opening_second(intrinsics.set_update, False),
     **{f: _opening(f, False) for f in (set, frozenset, sum, any, all, enumerate, zip)},

@@ -87,7 +87,10 @@ OPERATORS = frozenset((*BINARY_OP, *COMPARE.values(), *UNARY.values())) | {
 OPENING = {i.unpack: 1, i.unpack_ex: 1, i.list_extend: 2, i.set_update: 2}
 """Intrinsics that take all the items of an operand, and which."""
 
-TRUE_OR_FALSE = (operator.is_, operator.is_not, operator.not_, operator.contains)
+TRUE_OR_FALSE = (
+    operator.is_, operator.is_not, operator.not_, operator.contains, i.exc_match, i.match_sequence,
+    i.match_mapping,
+)  # fmt: skip
 DISPLAYS = (i.build_tuple, i.build_list, i.build_set, i.build_map, i.build_string)
 NEVER_CALLABLE = frozenset((*COMPARE.values(), *TRUE_OR_FALSE, *DISPLAYS, i.format_value, slice))
 """Their results are no functions, so that a call need not look at them."""
@@ -157,7 +160,7 @@ class Rewriting:
         term = block.term
         if isinstance(term, Branch) and isinstance(term.cond, Value):
             made = self.defined.get(term.cond)
-            if self.watch.everything or made is None or made.callee not in TRUE_OR_FALSE:
+            if made is None or not in_(made.callee, TRUE_OR_FALSE):
                 truth = self.ir.call(operator.truth, term.cond, loc=term.loc)
                 self._operation(truth, block.ops)
                 term.cond = truth.result

@@ -23,8 +23,17 @@ from .hooks import Hooks
 from .passes import run_passes
 from .primitives import Primitive
 from .rewrite import Need, Rewriting, Watch
-from .run import ENTRIES, RESUME, Entry, Everything, Found, Place, Run, signature_of
-from .tables import Compiled, table_for
+from .run import (
+    ENTRIES,
+    RESUME,
+    Entry,
+    Everything,
+    Found,
+    Place,
+    Run,
+    signature_of,
+)
+from .tables import Compiled, is_dead, table_for, weakly
 
 if TYPE_CHECKING:
     from .context import Context
@@ -97,7 +106,7 @@ class Room:
         self.touched.clear()
         self.related.clear()
         self.plain -= {t for t in self.plain if not protocols.is_static(t)}
-        dead = [k for k, e in self.entries.items() if e.code() is None]
+        dead = [k for k, e in self.entries.items() if e.code() is None or is_dead(k[1])]
         for k in dead:
             del self.entries[k]
 
@@ -261,6 +270,11 @@ class Room:
             self.shared[need] = CellType(sites.builtin_site(self, g))
         return self.shared[need].cell_contents
 
+    def shared_builtin(self, g: Any) -> Any:
+        """What `_builtin` has made for ``g``, None if nothing."""
+        cell = self.shared.get(Need("builtin", g))
+        return None if cell is None else cell.cell_contents
+
     def _function(
         self, f: FunctionType, args: Sequence[Any] | None, names: tuple[str, ...], force: bool
     ) -> Found:
@@ -325,7 +339,7 @@ class Room:
     # -- entering a function -------------------------------------------------------------------
     def entry(self, f: FunctionType, signature: Any, force: bool = False) -> Entry:
         code = f.__code__
-        key = (id(code), signature, force)
+        key = (id(code), weakly(signature), force)
         entry = self.entries.get(key)
         if entry is None or entry.code() is not code:
             entry = self.entries[key] = self._enter(f, signature, force)

@@ -80,7 +80,7 @@ def _function_site(
         if found.stable and kind in _LASTING:
             if found.init is not None and exact is not None:
                 target = constructor(g, found.init, exact)
-            elif exact == 1 and protocol(g) is not None and kind is not FunctionType:
+            elif exact == 1 and target is room.shared_builtin(g):
                 target = single_builtin_site(room, target, g)
             if kind is not FunctionType or g.__closure__ is None:
                 remember(room, memory, (g, target, found.look))

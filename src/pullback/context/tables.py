@@ -1,7 +1,7 @@
 """Contextual code objects, cached by the classes of the stack and the original code object.
 
 The cache lives on the innermost class and refers to original code objects weakly: an entry goes
-when its code object does.
+when its code object or a class of its signature does.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ class Table:
     def get(
         self, code: CodeType, signature: Any, compile: Callable[[], Compiled | None]
     ) -> Compiled | None:
-        key = (id(code), signature)
+        key = (id(code), weakly(signature))
         found = self._entries.get(key)
         if found is not None and found[0]() is code:
             return found[1]
         compiled = compile()
         entries = self._entries
+        for old in [k for k in entries if is_dead(k[1])]:
+            entries.pop(old, None)
         self._entries[key] = (weakref.ref(code, lambda _: entries.pop(key, None)), compiled)
         return compiled
 
@@ -56,3 +58,14 @@ def table_for(owner: type, key: Any) -> Table:
             del tables[next(iter(tables))]
         tables[key] = Table()
     return tables[key]
+
+
+def weakly(signature: Any) -> tuple[Any, ...]:
+    """A signature as a key that keeps no class alive."""
+    ref = weakref.ref
+    return tuple(ref(t) if isinstance(t, type) else (t[0], ref(t[1])) for t in signature)
+
+
+def is_dead(weak: tuple[Any, ...]) -> bool:
+    """Whether a class of such a key is gone."""
+    return any((t if isinstance(t, weakref.ref) else t[1])() is None for t in weak)

@@ -189,6 +189,7 @@ def apply(function: Pass, name: str, ir: IR) -> bool:
         raise failed(name, ir, f"raised {type(e).__name__}: {e}") from e
     if isinstance(result, IR):
         if result is not ir:
+            result.info.file, result.info.line = ir.info.file, ir.info.line
             vars(ir).update(vars(result))
         return True
     if not isinstance(result, int):

@@ -1,6 +1,7 @@
 """Trace, Mock, NonFinite and Flops."""
 
 import math
+import operator
 import random
 import threading
 import time
@@ -45,6 +46,29 @@ def test_trace_of_the_language_and_of_exceptions():
     with pytest.raises(ZeroDivisionError):
         trace.overdub(lambda x: int(x) / 0, 1.0)
     assert str(trace).splitlines() == ["int(1.0) -> 1", "truediv(1, 0) -> raised ZeroDivisionError"]
+
+
+class Strange:
+    """No comparison, no hash, no attributes."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError
+
+    def __getattr__(self, name):
+        raise AttributeError(name)
+
+    def __call__(self):
+        return 10**5000
+
+
+def test_strange_values_are_described():
+    trace = Trace()
+    trace.overdub(lambda x: total(x()), Strange())
+    assert str(trace).splitlines()[0] == "Strange() -> <int of 16610 bits>"
+    for kind in (Flops, NonFinite, lambda: Mock({now: 1})):
+        assert kind().overdub(lambda x: x(), Strange()) == 10**5000
 
 
 def now():
@@ -95,6 +119,84 @@ def test_the_first_operation_that_is_not_finite():
             NonFinite(stop=True).overdub(softmax, np.array([1.0, 1000.0]))
 
 
+def in_place(x):
+    x /= np.array([1.0, 0.0, 1.0])
+    return x
+
+
+def after_overflow(x):
+    y = np.zeros(3, np.float32)
+    y[1] = x[0] * 1e300
+    return y
+
+
+MADE = {
+    "in place": (in_place, "itruediv", [1.0, 0.0, 3.0], (1,), ["0.0", "0.0"]),
+    "out=": (lambda x: np.log(x, out=x), "log", [1.0, 0.0, 2.0], (1,), ["0.0"]),
+    "out": (
+        lambda x: np.divide(x, x, np.full(3, np.nan)),
+        "divide",
+        [1.0, 0.0, 2.0],
+        (1,),
+        ["0.0"] * 2,
+    ),
+    "method": (lambda x: x.__itruediv__(0.0), "itruediv", [1.0, 2.0, 0.0], (0,), ["1.0", "0.0"]),
+    "two results": (
+        lambda x: np.divmod(x, 0.0)[1],
+        "divmod",
+        [1.0, 2.0, 3.0],
+        (0,),
+        ["1.0", "0.0"],
+    ),
+    "of infinities": (lambda x: x - x, "sub", [np.inf, 1.0, 2.0], (0,), ["inf", "inf"]),
+    "beside what came in": (lambda x: np.log(x), "log", [np.nan, 1.0, 0.0], (2,), ["0.0"]),
+    "stored": (after_overflow, "setitem", [1.0, 2.0, 3.0], None, ["1e+300"]),
+    "written by a function": (
+        lambda x: np.put(x, [1], 1e39),
+        "put",
+        np.ones(3, np.float32),
+        (1,),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_wherever_the_number_is_written(name):
+    program, function, x, index, inputs = MADE[name]
+    check = NonFinite()
+    with np.errstate(all="ignore"):
+        check.overdub(program, np.array(x))
+    found = check.found
+    assert (found.function.strip("_"), found.index) == (function, index)
+    assert inputs is None or found.inputs == inputs
+
+
+@pytest.mark.parametrize("program", [
+    lambda x: x * 2.0, in_place, lambda x: x @ np.ones((3, 3)), lambda x: np.sum(x),
+    lambda x: [v for v in x], lambda x: np.add(x, x, out=x), lambda x: (x, x), lambda x: x.copy(),
+])  # fmt: skip
+def test_what_came_in_is_not_made(program):
+    check = NonFinite()
+    check.overdub(program, np.array([1.0, np.nan, 2.0]))
+    assert check.found is None
+
+
+def test_a_failed_call_is_forgotten():
+    def program(x):
+        try:
+            np.add(x, np.ones(7), out=x)
+        except ValueError:
+            pass
+        x -= np.inf
+        return x
+
+    check = NonFinite()
+    check.overdub(program, np.ones(3))
+    assert check.found is None  # the infinity came in
+    assert check._before() == []
+
+
 def flops(program, *args):
     count = Flops()
     count.overdub(program, *args)
@@ -122,6 +224,7 @@ def test_flops_are_exact():
     assert flops(lambda a, b: np.linalg.solve(a, b), np.eye(6), np.ones(6)).total == 2 * 72 + 72
 
 
+STACK = np.stack([np.eye(3) + k for k in range(7)])
 A, B, S = np.ones((4, 3)), np.ones((3, 5)), np.eye(4) + 1.0
 Z = A[0] + 0j
 
@@ -136,12 +239,43 @@ Z = A[0] + 0j
     (lambda: blas.dgemm(1.0, A, B), 120), (lambda: blas.dgemm(1.0, A, A, trans_b=1), 96),
     (lambda: blas.zdotu(Z, Z), 24), (lambda: linalg.cho_factor(S), 64 / 3),
     (lambda: linalg.lu_factor(S), 128 / 3), (lambda: linalg.solve(S, S), 128 / 3 + 128),
-    (lambda: linalg.solve_triangular(S, S[0]), 16),
+    (lambda: linalg.solve_triangular(S, S[0]), 16), (lambda: linalg.norm(A), 24),
+    (lambda: np.dot(np.ones((2, 3, 4)), np.ones((5, 4, 6))), 2 * 2 * 3 * 5 * 6 * 4),
+    (lambda: np.linalg.inv(STACK), 7 * 2 * 27), (lambda: np.linalg.det(STACK), 7 * 18),
+    (lambda: np.linalg.solve(STACK, np.ones((7, 3, 2))), 7 * (18 + 36)),
+    (lambda: np.linalg.cholesky(STACK), 7 * 9), (lambda: np.linalg.qr(STACK), 7 * 36),
+    (lambda: np.sum(Z), 2 * 2), (lambda: np.prod(Z), 2 * 6), (lambda: A.__add__(A), 12),
+    (lambda: np.add(A, A, where=A < 0, out=A.copy()), 0),
+    (lambda: np.add(A, 1.0, where=A > 0, out=A.copy()), 12),
+    (lambda: sum([A, A, A]), 24), (lambda: sum(A[0]), 2), (lambda: sum(Z), 2 * 2),
 ])  # fmt: skip
 def test_flops_by_formula(program, expected):
     count = flops(program)
     assert count.total == pytest.approx(expected, rel=1e-14)
-    assert count.bytes > 0 and not count.uncounted
+    assert bool(count.bytes) is bool(expected) and not count.uncounted
+
+
+@pytest.mark.parametrize("program, expected", [
+    (lambda: sum(v * v for v in [1.0, 2.0, 3.0]), 3 + 2), (lambda: sum([1, 2, 3]), 0),
+    (lambda: sum([1, 2, 3], 0.5), 3), (lambda: math.fsum(iter([1.0, 2.0, 3.0])), 2),
+    (lambda: math.prod([1.0, 2.0, 3.0]), 2), (lambda: math.prod([1, 2]), 0),
+    (lambda: math.dist([1.0, 2.0], [3.0, 4.0]), 6), (lambda: math.copysign(1.0, -2.0), 0),
+    (lambda: (np.conj(A), +A, np.positive(A)), 0),
+])  # fmt: skip
+def test_flops_of_lists_and_of_what_is_free(program, expected):
+    assert flops(program).total == expected
+
+
+def test_an_array_that_is_written_to_is_moved_once():
+    x, y, z = np.ones((3, 5))
+    for program in (
+        lambda: np.multiply(x, y, out=z),
+        lambda: np.multiply(x, y, z),
+        lambda: np.multiply(x, y, out=x),
+        lambda: operator.imul(x, y),
+    ):
+        count = flops(program)
+        assert (count.total, count.bytes) == (5, 3 * 40)
 
 
 def test_what_has_no_formula_is_listed():

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..context import Context
-from .formulas import formula_of
+from .formulas import formula_of, of_complex
 from .trace import name_of
 
 ARITHMETIC: dict[Any, str] = {
@@ -29,7 +29,8 @@ ONE_EACH = {operator.neg, abs, operator.pow, operator.ipow, operator.floordiv, o
             operator.ifloordiv, operator.imod, np.negative, np.absolute, np.maximum,
             np.minimum, np.power, np.square}  # fmt: skip
 FREE = {np.isnan, np.isfinite, np.isinf, np.sign, np.floor, np.ceil, np.rint, np.trunc, math.floor,
-        math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite}  # fmt: skip
+        np.conjugate, np.positive, np.copysign,
+        math.copysign, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite}  # fmt: skip
 COMPLEX = {"add": 2, "mul": 6, "div": 11}
 
 
@@ -60,30 +61,54 @@ class Flops(Context):
         return self.total / self.bytes if self.bytes else math.inf
 
     def posthook(self, out: Any, f: Any, /, *args: Any, **kw: Any) -> None:
-        owner = getattr(f, "__self__", None)
-        if isinstance(owner, np.ndarray):  # x.sum() is np.sum(x)
-            function = getattr(np, f.__name__, None)
-            f, args = (f if function is None else function), (owner, *args)
+        if any(f is g for g in FOLDS):
+            return  # counted as it runs
+        f, args, kw = function_and_inputs(f, args, kw)
         try:
             flops = count(out, f, args, kw)
-        except TypeError:  # a callable that cannot be looked up, or a call that has no formula
-            flops = None
+        except (TypeError, ValueError, IndexError):
+            flops = None  # a call that has no formula, or a callable that cannot be looked up
         if flops is None:
             floats = any(isinstance(x, np.ndarray) and x.dtype.kind in "fc" for x in args)
             if floats and not self.can_recurse(f):
                 self.uncounted[name_of(f)] += 1
-            return
-        if not flops:
-            return
-        self.by_function[name_of(f)] += flops  # type: ignore[assignment]
-        arrays = [x for x in (*args, *kw.values()) if isinstance(x, np.ndarray)]
-        if isinstance(out, np.ndarray):
-            arrays.append(out)
-        self.bytes += sum(x.nbytes for x in arrays)
+        elif flops:
+            self.add(name_of(f), flops, (*args, *kw.values(), out))
+
+    def add(self, name: str, flops: float, moved: tuple[Any, ...]) -> None:
+        self.by_function[name] += flops  # type: ignore[assignment]
+        self.bytes += sum(x.nbytes for x in moved if isinstance(x, np.ndarray))
 
     def __str__(self) -> str:
         rows = [f"{n:14.6g}  {name}" for name, n in self.by_function.most_common()]
         return "\n".join([*rows, f"{self.total:14.6g}  flops, {self.bytes} bytes"])
+
+
+def _folded(f: Any, kind: str) -> None:
+    """Have the items counted that ``f`` adds or multiplies, before an iterator of them is gone."""
+
+    @Flops.primitive(f)
+    def _(ctx: Flops, xs: Any, /, *args: Any, **kw: Any) -> Any:
+        xs = xs if hasattr(xs, "__len__") else list(xs)
+        out = ctx.recurse(f, xs, *args, **kw)
+        dtype = np.asarray(out).dtype.kind if isinstance(out, _NUMERIC) else ""
+        if dtype in ("f", "c"):
+            steps = max(len(xs) - 1 + bool(args or kw), 0) * np.size(out)
+            moved = tuple(xs) if np.ndim(out) else (xs,)
+            ctx.add(f.__name__, steps * (COMPLEX[kind] if dtype == "c" else 1), moved)
+        return out
+
+
+def function_and_inputs(f: Any, args: Any, kw: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """``x.sum()`` as ``np.sum(x)``, and without the array that the result is written to."""
+    owner = getattr(f, "__self__", None)
+    if isinstance(owner, np.ndarray):
+        name = f.__name__
+        function = getattr(operator if name.startswith("__") else np, name, None)
+        f, args = (f if function is None else function), (owner, *args)
+    if isinstance(f, np.ufunc):
+        args = args[: f.nin]
+    return f, args, {k: v for k, v in kw.items() if k != "out"}
 
 
 def count(out: Any, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> float | None:
@@ -94,7 +119,7 @@ def count(out: Any, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> float 
     formula = formula_of(f)
     if formula is not None:
         real = formula(*args, **kw)
-        return real * (4 if "c" in kinds else 1) if kinds & {"f", "c"} or f is sum else 0
+        return real * (of_complex(f) if "c" in kinds else 1) if kinds & {"f", "c"} else 0
     if isinstance(getattr(f, "__self__", None), np.ufunc):
         return _of_method(out, f, args, kw, "c" in kinds) if kinds & {"f", "c"} else 0
     if not kinds & {"f", "c"} or f in FREE or not isinstance(out, _NUMERIC):
@@ -102,8 +127,12 @@ def count(out: Any, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> float 
     if np.asarray(out).dtype.kind not in "fc":
         return None if _computes(f) else 0  # a comparison
     size = np.size(out)
+    if "where" in kw:
+        size = int(np.count_nonzero(np.broadcast_to(kw["where"], np.shape(out))))
     if f in ARITHMETIC:
         return size * (COMPLEX[ARITHMETIC[f]] if "c" in kinds else 1)
+    if isinstance(f, np.ufunc) and f.signature is not None:
+        return None
     if f in ONE_EACH or isinstance(f, np.ufunc) or getattr(f, "__module__", "") == "math":
         return size
     return None if _computes(f) else 0
@@ -139,3 +168,7 @@ def _computes(f: Any) -> bool:
 
 
 _NUMERIC = (float, complex, np.generic, np.ndarray)
+
+FOLDS: dict[Any, str] = {sum: "add", math.fsum: "add", math.prod: "mul"}
+for _f, _kind in FOLDS.items():
+    _folded(_f, _kind)

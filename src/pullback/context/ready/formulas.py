@@ -3,7 +3,7 @@
 Products of matrices are 2mnk, as LAPACK counts; factorisations are to leading order (Golub & Van
 Loan, Matrix Computations, 4th ed.). The routines of BLAS and LAPACK and what
 `scipy.linalg` makes of them go by name, so that SciPy need not be there. All are counts of real
-operations; `flops` multiplies by 4 for complex numbers.
+operations; what one is for complex numbers is said by `of_complex`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,14 @@ def _product(a: Any, b: Any, *rest: Any, **kw: Any) -> float:
     return 2 * batch * m * n * k
 
 
+def _dot(a: Any, b: Any, *rest: Any, **kw: Any) -> float:
+    """Over the last axis of ``a`` and the last but one of ``b``, for each of the others."""
+    a, b = np.asarray(a), np.asarray(b)
+    if not (a.ndim and b.ndim):
+        return max(a.size, b.size)
+    return 2 * a.size * b.size / a.shape[-1]
+
+
 def _contraction(a: Any, b: Any, axes: Any = 2) -> float:
     """``tensordot``: 2mnk, where k is the size of the axes that are summed over."""
     a = np.asarray(a)
@@ -53,13 +61,19 @@ def _einsum(subscripts: Any, *operands: Any, **kw: Any) -> float:
     return math.prod(sizes.values()) * (len(operands) - 1 + summed)
 
 
+def _batch(a: Any) -> int:
+    """How many matrices there are."""
+    return math.prod(np.asarray(a).shape[:-2])
+
+
 def _columns(a: Any, b: Any) -> float:
-    return np.size(b) / _n(a)
+    """The right-hand sides of one matrix."""
+    return 1 if np.ndim(b) == 1 else np.shape(b)[-1]
 
 
 def _substitution(a: Any, b: Any, *rest: Any, **kw: Any) -> float:
     """With one triangular matrix."""
-    return _n(a) ** 2 * _columns(a, b)
+    return _batch(a) * _n(a) ** 2 * _columns(a, b)
 
 
 def _both_substitutions(factors: Any, b: Any, *rest: Any, **kw: Any) -> float:
@@ -67,35 +81,49 @@ def _both_substitutions(factors: Any, b: Any, *rest: Any, **kw: Any) -> float:
 
 
 def _solve(a: Any, b: Any, *rest: Any, **kw: Any) -> float:
-    return 2 * _n(a) ** 3 / 3 + 2 * _n(a) ** 2 * _columns(a, b)
+    several = max(_batch(a), _batch(b) if np.ndim(b) > 2 else 1)
+    return _batch(a) * 2 * _n(a) ** 3 / 3 + several * 2 * _n(a) ** 2 * _columns(a, b)
 
 
 def _lu(a: Any, *rest: Any, **kw: Any) -> float:
     m, n = sorted(np.asarray(a).shape[-2:], reverse=True)
-    return m * n**2 - n**3 / 3
+    return _batch(a) * (m * n**2 - n**3 / 3)
 
 
 def _cube(factor: float) -> Callable[..., float]:
-    return lambda a, *rest, **kw: factor * _n(a) ** 3
+    return lambda a, *rest, **kw: factor * _batch(a) * _n(a) ** 3
 
 
 def _qr(a: Any, *rest: Any, **kw: Any) -> float:
     m, n = np.asarray(a).shape[-2:]
-    return 2 * n**2 * (m - n / 3) if m >= n else 2 * m**2 * (n - m / 3)
+    return _batch(a) * (2 * n**2 * (m - n / 3) if m >= n else 2 * m**2 * (n - m / 3))
 
 
 def _svd(a: Any, *rest: Any, **kw: Any) -> float:
     n, m = sorted(np.asarray(a).shape[-2:])
-    return 4 * m**2 * n + 8 * m * n**2 + 9 * n**3
+    return _batch(a) * (4 * m**2 * n + 8 * m * n**2 + 9 * n**3)
 
 
 def _reduction(x: Any, *rest: Any, axis: Any = None, **kw: Any) -> float:
     """One addition less than there are elements, for each sum."""
+    if kw.get("where", True) is not True:
+        raise TypeError("not counted")
     x = np.asarray(x)
     axis = rest[0] if rest else axis
     chosen = range(x.ndim) if axis is None else np.atleast_1d(axis)
     length = math.prod(x.shape[int(k)] for k in chosen)
     return x.size - x.size // length if length else 0
+
+
+def _norm(x: Any, ord: Any = None, *rest: Any, **kw: Any) -> float:
+    if ord is not None:
+        raise TypeError("not counted")
+    return 2 * np.size(x)
+
+
+def _between(factor: float, ends: int) -> Callable[..., float]:
+    """So many for each item of a list, but for the ends."""
+    return lambda xs, *rest, **kw: max(factor * len(xs) - ends, 0)
 
 
 def _each(factor: float) -> Callable[..., float]:
@@ -109,7 +137,8 @@ def _pairs(factor: float) -> Callable[..., float]:
 
 
 FORMULAS: dict[Any, Callable[..., float]] = {
-    **dict.fromkeys((operator.matmul, operator.imatmul, np.matmul, np.dot), _product),
+    **dict.fromkeys((operator.matmul, operator.imatmul, np.matmul), _product),
+    np.dot: _dot, np.linalg.norm: _norm, math.dist: _between(3, 0),
     np.tensordot: _contraction, np.einsum: _einsum, np.kron: _pairs(1), np.vdot: _each(2),
     np.inner: lambda a, b: 2 * np.size(a) * np.size(b) / _n(a), np.outer: _pairs(1),
     np.linalg.solve: _solve, np.linalg.inv: _cube(2), np.linalg.det: _cube(2 / 3),
@@ -118,14 +147,33 @@ FORMULAS: dict[Any, Callable[..., float]] = {
     np.sum: _reduction, np.prod: _reduction, np.cumsum: _reduction, np.cumprod: _reduction,
     np.mean: _each(1), np.var: _each(4), np.std: _each(4),
     np.trace: lambda a, **kw: min(np.shape(a)) - 1,
-    sum: lambda xs, *start: max(len(xs) - 1 + len(start), 0) if hasattr(xs, "__len__") else 0,
 }  # fmt: skip
+
+if hasattr(math, "sumprod"):
+    FORMULAS[math.sumprod] = _between(2, 1)
+if hasattr(np, "vecdot"):
+    FORMULAS[np.vecdot] = lambda a, b, *r, **kw: (
+        2 * math.prod(np.broadcast_shapes(np.shape(a), np.shape(b)))
+    )
+
+_ADDS = (np.sum, np.cumsum, np.mean, np.trace, np.var, np.std)
+_MULTIPLIES = (np.prod, np.cumprod, np.outer, np.kron)
+
+
+def of_complex(f: Any) -> int:
+    """How many real operations one of the formula is, for complex numbers: 4 where there are as
+    many additions as multiplications."""
+    name = getattr(f, "__name__", "")
+    if f in _MULTIPLIES or name.endswith("scal"):
+        return 6
+    return 2 if f in _ADDS or name.endswith("asum") else 4
+
 
 SCIPY: dict[str, Callable[..., float]] = {
     "solve": _solve, "inv": _cube(2), "det": _cube(2 / 3), "lu": _lu, "lu_factor": _lu,
     "lu_solve": _both_substitutions, "cholesky": _cube(1 / 3), "cho_factor": _cube(1 / 3),
     "cho_solve": _both_substitutions, "solve_triangular": _substitution, "qr": _qr, "svd": _svd,
-    "eigh": _cube(9), "eig": _cube(25),
+    "eigh": _cube(9), "eig": _cube(25), "norm": _norm,
 }  # fmt: skip
 """Functions of ``scipy.linalg``."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from ...ir.core import Loc
 from .. import tags
 from ..context import Context
-from .places import here
+from ..frames import here
 from .trace import name_of
 
 EXACT = 17.0

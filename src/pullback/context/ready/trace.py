@@ -12,7 +12,7 @@ import numpy as np
 
 from ...ir.core import Loc
 from ..context import Context
-from .places import here
+from ..frames import here
 
 
 @dataclass
@@ -97,7 +97,7 @@ def _html(call: Call) -> str:
 def is_language(f: Any) -> bool:
     """Whether ``f`` is what an operator or a construct of the language calls."""
     home = getattr(f, "__module__", None)
-    return home in ("_operator", "pullback.ir.intrinsics") or f in _CONSTRUCTS
+    return home in ("_operator", "pullback.ir.intrinsics") or any(f is g for g in _CONSTRUCTS)
 
 
 _CONSTRUCTS: tuple[Callable[..., Any], ...] = (getattr, setattr, delattr, iter, next, slice)
@@ -113,6 +113,8 @@ def describe(x: Any) -> str:
         return f"{x.dtype}{list(x.shape)}"
     if isinstance(x, np.generic):
         x = x.item()
+    if isinstance(x, int) and x.bit_length() > 100:
+        return f"<int of {x.bit_length()} bits>"
     if isinstance(x, (int, float, complex, str, bytes, type(None))):
         text = repr(x)
         return text if len(text) <= 24 else f"{text[:20]}...{text[-1]}"
