@@ -47,7 +47,7 @@ def test_everything(name):
 MODULES = [
     "heapq", "bisect", "colorsys", "string", "textwrap", "fractions", "difflib", "json", "csv",
     "copy", "pprint", "contextlib", "functools", "dataclasses", "random", "collections",
-    "asyncio.queues",
+    "asyncio.queues", "shlex", "configparser",
 ]  # fmt: skip
 """Modules of the standard library whose functions are replaced."""
 
