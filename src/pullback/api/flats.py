@@ -177,7 +177,7 @@ class Prepared:
                     variable=self.names[i],
                     hint="Pass a copy, or let the function make one.",
                 )
-            if 0 in x.strides and any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):
+            if not x.flags.forc and overlaps_itself(x):
                 self._aliased(i, i)
             for j in self.arrays:
                 if j != i and overlap(x, leaves[j]):
@@ -203,6 +203,17 @@ def overlap(x: np.ndarray, y: np.ndarray) -> bool:
         return np.shares_memory(x, y, max_work=work)
     except np.exceptions.TooHardError:
         return True
+
+
+def overlaps_itself(x: np.ndarray) -> bool:
+    """Whether two elements may be the same memory: an axis steps less far than those inside it
+    reach, as in windows that slide."""
+    reach = x.itemsize
+    for step, n in sorted((abs(s), n) for s, n in zip(x.strides, x.shape) if n > 1):
+        if step < reach:
+            return True
+        reach += step * (n - 1)
+    return False
 
 
 def prepare(target: Target, values: Values) -> Prepared:
