@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.np.ufunc.dufunc import DUFunc
 
-from ..errors import ArgnumsError, NotDifferentiable, NotLiftable
+from ..errors import ArgnumsError, NotDifferentiable, NotLiftable, of_type
 from ..ir.core import Loc
 from ..rules import registry
 from ..typing_ import ATuple
@@ -168,7 +168,7 @@ def target_of(f: Any) -> Target | Opaque:
     if isinstance(python_function(f), FunctionType):
         return Target(f)
     if not callable(f):
-        raise NotLiftable(f"a {type(f).__name__} is no function", hint="Pass the function first.")
+        raise NotLiftable(f"{of_type(f)} is no function", hint="Pass the function first.")
     call = type(f).__call__
     if isinstance(python_function(call), FunctionType) and not isinstance(f, type):
         return Target(call, (f,))
@@ -295,7 +295,7 @@ def check_differentiable(argument: Argument, tree: Tree, value: Any, loc: Any) -
     found = list(paths(tree))
     if any(carries(leaf.type) for _, leaf in found):
         return
-    what, hint = f"a {type(value).__name__}", "Select another argument by argnums."
+    what, hint = of_type(value), "Select another argument by argnums."
     if isinstance(tree, ATuple):
         what = "a tuple without a float in it"
     elif found and is_array(tree.type):
@@ -303,7 +303,7 @@ def check_differentiable(argument: Argument, tree: Tree, value: Any, loc: Any) -
     elif isinstance(value, (bool, np.bool_)):
         hint = f"Pass {float(value)}, or select another argument by argnums."
     elif isinstance(value, (int, np.integer)):
-        what, hint = f"an {type(value).__name__}", f"Pass {value}.0: integers have no derivative."
+        what, hint = of_type(value), f"Pass {value}.0: integers have no derivative."
     raise NotDifferentiable(
         f"argument {argument.name!r} is {what}", loc=loc, variable=argument.name, hint=hint
     )

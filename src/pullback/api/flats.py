@@ -18,7 +18,7 @@ from numba._dispatcher import compute_fingerprint
 
 from ..ad.copies import settle
 from ..ad.tags import resolve
-from ..errors import AliasedArguments, PullbackError, ReadOnlyArgument, UnsupportedArgument
+from ..errors import AliasedArguments, PullbackError, ReadOnlyArgument, UnsupportedArgument, of_type
 from ..ir.core import const_key
 from ..rules import registry
 from ..typing_ import ATuple, AVal, Flat, Hidden, Static, abstract_of, flat
@@ -40,7 +40,7 @@ def abstract(value: Any, src: Any) -> Tree:
         return ATuple(tuple(parts), DictOf(tuple(value)))
     hint = _REFUSED.get(type(value).__module__)
     if hint is not None:
-        raise UnsupportedArgument(f"a {type(value).__name__} of Numba is not taken", hint=hint)
+        raise UnsupportedArgument(f"{of_type(value)} of Numba is not taken", hint=hint)
     return _writable(abstract_of(value, src))
 
 

@@ -19,7 +19,7 @@ from importlib import import_module
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from ..errors import LiftError, NotLiftable, UnsupportedPython
+from ..errors import LiftError, NotLiftable, UnsupportedPython, of_type
 from ..ir.canonical import canonicalize, minimise_params, remove_dead_params
 from ..ir.core import GLOBAL, IR, Info, Jump, Loc, Operand, Raise, Reraise, Slot, Undef, Value
 from .decode import Handler, decode, handlers, local_names
@@ -65,7 +65,7 @@ def lift(f: Callable[..., Any]) -> IR:
     if not isinstance(f, FunctionType):
         name = getattr(f, "__qualname__", None) or type(f).__name__
         raise NotLiftable(
-            f"{name!r} is a {type(f).__name__}: there is no Python code behind it",
+            f"{name!r} is {of_type(f)}: there is no Python code behind it",
             hint="Pass a function written in Python.",
         )
     code = f.__code__
