@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pullback.ad import apart as module
 from pullback.ad.apart import set_apart
 from pullback.ad.build import build
 from pullback.ad.compile import clean, polished, prepared
+from pullback.ad.line import Line
 from pullback.ir.loops import loop_forest
 from pullback.ir.verify import verify
 from pullback.runtime import prims
@@ -67,8 +69,8 @@ def one_place(u: Any, v: Any, steps: int) -> Any:
     for k in range(len(u)):
         for i in range(len(u)):
             s += s * v[i] * v[-1 - i] * u[i]
-        for _ in range(steps):
-            v[k] += 0.3
+        for i in range(steps):
+            v[k] = 0.3 * u[i % len(u)] + 0.1
     return s
 
 
@@ -79,7 +81,7 @@ def some_places(u: Any, v: Any, steps: int) -> Any:
         for i in range(len(u)):
             s += s * v[i] * v[-1 - i] * u[i]
         for i in range(len(u)):
-            v[p[i]] += 0.3
+            v[p[i]] = 0.3 * u[i] + 0.1
     return s
 
 
@@ -105,6 +107,22 @@ def test_agrees_with_the_naive_plan(f: Any) -> None:
             close(combined.grads, oracle.grads, 1e-12)
             close(split.grads, oracle.grads, 1e-12)
             np.testing.assert_array_equal(combined.args[0], oracle.args[0])
+
+
+@pytest.mark.parametrize("f", [ahead, two_names], ids=lambda f: f.__name__)
+def test_what_is_saved_or_put_back_at_the_wrong_time_shows(
+    f: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Line, "written_before", lambda line, read, write: False)
+    with pytest.raises(AssertionError):
+        test_agrees_with_the_naive_plan(f)
+
+
+@pytest.mark.parametrize("f", [one_place, some_places], ids=lambda f: f.__name__)
+def test_what_is_put_back_in_the_wrong_order_shows(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_elsewhere_each_time", lambda store, line: True)
+    with pytest.raises(AssertionError):
+        test_agrees_with_the_naive_plan(f)
 
 
 def innermost(ir: Any) -> list[list[Any]]:

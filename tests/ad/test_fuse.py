@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pullback.ad.compile import on_cpython, prepared
+from pullback.ad.dependence import Dependence
 from pullback.ir.loops import loop_forest
 
 from .harness import flatten
@@ -103,6 +104,14 @@ def reversed_view(x):
 def test_what_is_needed_whole_stays_apart(f: Any) -> None:
     loops(f, X)
     agree(f, X)
+
+
+@pytest.mark.parametrize("f", [shifted, ahead])
+def test_loops_that_wait_for_each_other_show(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail."""
+    monkeypatch.setattr(Dependence, "out_of_order", lambda d, a, b, first, second: False)
+    with pytest.raises(AssertionError):
+        agree(f, X)
 
 
 def test_final_values_are_not_read_early() -> None:

@@ -12,9 +12,11 @@ import pytest
 
 from pullback.ad import collect, reverse
 from pullback.ad import compile as kernels
+from pullback.ad import gather as module
 from pullback.ad.build import build
 from pullback.ad.compile import clean, labelled, prepared
 from pullback.ad.gather import gather
+from pullback.ad.nest import Nest
 
 from .harness import Derived, flatten
 from .test_programs import close
@@ -154,6 +156,27 @@ def moving_view(u: Any, k: float, steps: int) -> Any:
     return s
 
 
+def written_twice(u: Any, k: float, steps: int) -> Any:
+    """What an iteration leaves for the next element, the next one overwrites."""
+    v = u.copy()
+    n = len(u)
+    for _ in range(steps):
+        for i in range(1, n - 2):
+            v[i] = u[i - 1] + k * u[i + 1]
+            v[i + 1] = 0.5 * u[i - 1] * u[i + 1]
+        for i in range(n):
+            u[i] = v[i] * k
+    return np.sum(u * u)
+
+
+def carried(u: Any, k: float, steps: int) -> Any:
+    """What is added comes out of the iteration before."""
+    s = 1.0
+    for i in range(1, len(u) - 1):
+        s = s * k + (u[i - 1] + u[i + 1])
+    return s * s
+
+
 def rotating(u: Any, k: float, steps: int) -> Any:
     n = len(u)
     v, w = u.copy(), np.zeros(n)
@@ -260,7 +283,7 @@ def rows_in_place(u: Any, k: float, steps: int) -> Any:
 LINES = [swapped, nonlinear, wide, one_sided, mirrored, rotating]
 PLANES = [plane, conducting, knights, crossed, cube]
 ROWS = [triangle, rows_in_place]
-OTHERS = [strided, in_place, through_a_view, itself, indirect, moving_view]
+OTHERS = [strided, in_place, through_a_view, itself, indirect, moving_view, written_twice, carried]
 
 
 def second(f: Any, n: int) -> Any:
@@ -376,6 +399,25 @@ def test_a_lost_neighbour_shows(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_ring_left_out_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect.Writer, "_ring", lambda *args: None)
     for f in (swapped, plane, cube):
+        with pytest.raises(AssertionError):
+            test_agrees_with_the_naive_plan(f)
+
+
+def test_what_is_overwritten_before_it_is_collected_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Nest, "written_before", lambda nest, read, write: False)
+    with pytest.raises(AssertionError):
+        test_agrees_with_the_naive_plan(written_twice)
+
+
+def test_what_is_carried_along_is_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Nest, "again_at_will", lambda nest, values: True)
+    with pytest.raises((AssertionError, NameError)):
+        test_agrees_with_the_naive_plan(carried)
+
+
+def test_an_array_that_is_also_read_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_alone", lambda nest: module._additions(nest.line))
+    for f in (in_place, itself, through_a_view):
         with pytest.raises(AssertionError):
             test_agrees_with_the_naive_plan(f)
 

@@ -14,8 +14,9 @@ from pullback.ad.compile import polished, prepared
 from pullback.ir.loops import loop_forest
 from pullback.runtime import prims
 
-from .harness import flatten
+from .harness import Derived, flatten
 from .test_arrays import agree, values
+from .test_programs import close
 
 
 def made(f: Any, *args: Any) -> Any:
@@ -187,6 +188,66 @@ def test_what_has_to_wait(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pullback.ad.compile.one_sweep", record)
     polished(combined)
     assert merged == [False]
+
+
+def handed_on(x, y):
+    """What an iteration stores the next one reads: its cotangent comes from there."""
+    s = 0.0
+    for i in range(len(x) - 1):
+        s += x[i] * x[i] * y[i]
+        x[i + 1] = y[i] * y[i]
+    return s
+
+
+def cleared(x, y):
+    """The loop between the two sets to zero what the reverse adds to."""
+    s = 0.0
+    for i in range(len(x)):
+        s += np.exp(x[i]) * y[i]
+    for i in range(len(x)):
+        x[i] = 0.5 * i
+    return s + x.sum()
+
+
+def all_but_one(x, y):
+    """The reverse of the second loop has fewer iterations than the first."""
+    s = 0.0
+    for i in range(len(x)):
+        s += 2.0 * x[i]
+    for i in range(len(x) - 1):
+        s += y[i] * y[i]
+    return s
+
+
+def agrees_with_the_naive_plan(f: Any) -> None:
+    for n in (5, 1):
+        args = values(n), values(n)
+        g, oracle = (Derived(f, args, naive=naive)(*args) for naive in (False, True))
+        close(g.grads, oracle.grads, 1e-12)
+        assert abs(g.value - oracle.value) <= 1e-13 * max(1, abs(oracle.value))
+
+
+CONDITIONS = [
+    ("_mirrored", all_but_one),
+    ("_independent", handed_on),
+    ("_in_line", cleared),
+    ("_known_before", log_of_the_sum),
+]
+
+
+@pytest.mark.parametrize(("condition", "f"), CONDITIONS)
+def test_each_condition_matters(condition: str, f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    agrees_with_the_naive_plan(f)
+    asked = getattr(sweep.Sweep, condition)
+
+    def granted(s: Any) -> bool:
+        s.written = s.read = frozenset()
+        asked(s)
+        return True
+
+    monkeypatch.setattr(sweep.Sweep, condition, granted)
+    with pytest.raises((AssertionError, IndexError, NameError)):
+        agrees_with_the_naive_plan(f)
 
 
 def test_in_machine_code() -> None:
