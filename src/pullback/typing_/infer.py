@@ -327,14 +327,14 @@ class Sweep:
             self.dirty.add(edge.target)
 
     def returned(self, a: Abstract, loc: Loc) -> None:
+        """A function that calls itself returns no constants: the call is one of many. (That it does
+        may be found out after its first return.)"""
         spec = self.spec
-        if spec.result is None:
-            spec.result = widen(a) if spec.recursive else a
-        else:
-            try:
-                spec.result = join(spec.result, a)
-            except NoJoin:
-                raise join_error("return value", spec.result, a, loc) from None
+        try:
+            new = a if spec.result is None else join(spec.result, a)
+        except NoJoin:
+            raise join_error("return value", spec.result, a, loc) from None
+        spec.result = widen(new) if spec.recursive else new
 
     def note_instability(self, p: Value, old: Any, a: Any, new: Any, loc: Loc) -> None:
         """Remember a join that changes a type: an accumulator that starts as an int, ..."""
