@@ -29,7 +29,7 @@ from ..passes.roots import Root, Roots
 from ..passes.shapes import known_dim
 from ..runtime import prims
 from ..typing_.specialised import is_outlined
-from .line import count_up
+from .loops.line import count_up
 from .reuse import clear, defined_in
 from .writes import written_roots
 

@@ -31,12 +31,12 @@ from .activity import Activity, returned
 from .adjoint import Primal, check_losses, check_parts
 from .alternate import alternate
 from .calls import is_active_call, pair_of
-from .forwarding import forward_stores
 from .kinds import is_active_array, is_array, is_scalar, type_of
+from .loops.forwarding import forward_stores
 from .overlap import decide_copies
-from .plan import Plan
-from .planning import make_plan
-from .records import Records
+from .planning.plan import Plan
+from .planning.planner import make_plan
+from .planning.records import Records
 from .reuse import reuse
 from .reverse import Reverse
 from .shadows import ON_HEAP, Shadows

@@ -25,7 +25,7 @@ from ..passes.roots import Roots
 from ..runtime import prims
 from ..typing_.specialised import is_outlined
 from . import kinds
-from .line import count_up
+from .loops.line import count_up
 
 
 def reuse(ir: IR) -> bool:

@@ -22,8 +22,8 @@ from ..passes.roots import Roots, label
 from ..runtime import prims
 from . import adjoint, kinds
 from .kinds import is_scalar
-from .plan import Plan, Source
-from .records import Records, column_starts, place, trip_count
+from .planning.plan import Plan, Source
+from .planning.records import Records, column_starts, place, trip_count
 
 LATCH = 0
 
