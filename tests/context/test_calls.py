@@ -543,6 +543,34 @@ def test_depth_of_recursion_halves_at_worst():
     assert Empty().overdub(down, n) == Hooked().overdub(down, n) == n
 
 
+class Nested:
+    """Recursion through special methods, properties and callbacks."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __add__(self, other):
+        return 0 if self.n == 0 else Nested(self.n - 1) + other
+
+    def __getitem__(self, k):
+        return 0 if self.n == 0 else Nested(self.n - 1)[k]
+
+    @property
+    def bottom(self):
+        return 0 if self.n == 0 else Nested(self.n - 1).bottom
+
+
+def by_map(n):
+    return 0 if n == 0 else list(map(by_map, [n - 1]))[0]
+
+
+@pytest.mark.parametrize("f", [
+    lambda n: Nested(n) + 1, lambda n: Nested(n)[0], lambda n: Nested(n).bottom, by_map,
+])  # fmt: skip
+def test_depth_of_recursion_by_methods_and_callbacks(f):
+    assert Empty().overdub(f, sys.getrecursionlimit() // 2 - 200) == 0
+
+
 # -- redefinition and lifetime ---------------------------------------------------------------------
 def test_redefinitions_are_seen_on_the_next_run():
     scope = {}

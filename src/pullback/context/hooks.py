@@ -54,16 +54,6 @@ class Hooks:
 
         return run
 
-    def guarded(self, target: Any, g: Any, /, *args: Any, **kw: Any) -> Any:
-        """Call ``target``, the errorhooks being told of what it raises."""
-        if not self.errorhook:
-            return target(*args, **kw)
-        try:
-            return target(*args, **kw)
-        except BaseException as e:
-            self.errorhook(e, g, *args, **kw)
-            raise
-
     def make(self, kind: str, name: str | None) -> Any:
         if kind == "hooks":
             return getattr(self, name or "")
@@ -71,8 +61,8 @@ class Hooks:
         return self._spread(name or "")
 
     def guard(self, globals: dict[str, Any], spread: bool) -> Any:
-        """`guarded` as contextual code calls it: a function with the globals of the user's module,
-        for those who look at the globals of the frame that called them."""
+        """What tells the errorhooks of what a call raises: a function with the globals of the
+        user's module, for those who look at the globals of the frame that called them."""
         errorhook, warn, level = self.errorhook, warnings.warn, frames.plain_level
 
         def guarded(target: Any, g: Any, /, *args: Any, **kw: Any) -> Any:

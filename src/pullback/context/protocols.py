@@ -90,19 +90,15 @@ def has_special_methods(t: type) -> bool:
 def protocol(f: Any) -> Callable[..., Any] | None:
     """How ``f`` is done on objects with methods in Python: ``(room, *operands) -> result``; None
     if there is nothing special."""
-    if f in BINARY_NAMES:
-        return lambda room, a, b, n=0: binary(room, f, a, b, None, n)
-    if f in INPLACE_NAMES:
-        return lambda room, a, b, n=0: inplace(room, f, a, b, n)
-    if f in COMPARE_NAMES:
-        return lambda room, a, b, n=0: compare(room, f, a, b, n)
-    if f in UNARY_NAMES:
-        return lambda room, *xs: unary(room, f, *xs)
+    for names, how in ((BINARY_NAMES, binary), (INPLACE_NAMES, inplace), (COMPARE_NAMES, compare),
+                       (UNARY_NAMES, unary)):  # fmt: skip
+        if f in names:
+            return functools.partial(how, f)
     return OTHERS.get(f)
 
 
 # -- each operator ---------------------------------------------------------------------------------
-def unary(room: Room, f: Any, x: Any, *rest: Any) -> Any:
+def unary(f: Any, room: Room, x: Any, *rest: Any) -> Any:
     method = lookup(type(x), UNARY_NAMES[f])
     if in_python(method):
         return room.call(method, x, *rest)
@@ -124,7 +120,7 @@ def binary_ways(f: Any, ta: type, tb: type) -> list[Way] | None:
     return [way for way in ways if way[0] is not None]
 
 
-def binary(room: Room, f: Any, a: Any, b: Any, symbol: str | None = None, declined: int = 0) -> Any:
+def binary(f: Any, room: Room, a: Any, b: Any, declined: int = 0, symbol: str | None = None) -> Any:
     """``declined``: how many of the ways have been gone, in vain."""
     ta, tb = type(a), type(b)
     ways = binary_ways(f, ta, tb)
@@ -143,7 +139,7 @@ def inplace_method(f: Any, t: type) -> Any:
     return lookup(t, f"__{f.__name__.strip('_')}__")
 
 
-def inplace(room: Room, f: Any, a: Any, b: Any, declined: int = 0) -> Any:
+def inplace(f: Any, room: Room, a: Any, b: Any, declined: int = 0) -> Any:
     plain = INPLACE_NAMES[f]
     method = inplace_method(f, type(a))
     if in_python(method):
@@ -156,7 +152,8 @@ def inplace(room: Room, f: Any, a: Any, b: Any, declined: int = 0) -> Any:
     if not has_special_methods(type(a)) and not has_special_methods(type(b)):
         return f(a, b)
     symbol = SYMBOLS[plain]
-    return binary(room, plain, a, b, "**=" if plain is operator.pow else f"{symbol}=", declined)
+    symbol = "**=" if plain is operator.pow else f"{symbol}="
+    return binary(plain, room, a, b, declined, symbol)
 
 
 def compare_ways(f: Any, ta: type, tb: type, differs: Any) -> list[Way] | None:
@@ -176,7 +173,7 @@ def compare_ways(f: Any, ta: type, tb: type, differs: Any) -> list[Way] | None:
     return [way for way in ways if way[0] is not None]
 
 
-def compare(room: Room, f: Any, a: Any, b: Any, declined: int = 0) -> Any:
+def compare(f: Any, room: Room, a: Any, b: Any, declined: int = 0) -> Any:
     ta, tb = type(a), type(b)
     differs = _not_equal(room)
     ways = compare_ways(f, ta, tb, differs)

@@ -155,10 +155,15 @@ class Room:
             if target is None:
                 target = self.resolve(g, (*args, *kw.values()), tuple(kw)).target
             return target(*args, **kw)
-        self.hooks.prehook(g, *args, **kw)
+        hooks = self.hooks
+        hooks.prehook(g, *args, **kw)
         target = self.resolve(g, (*args, *kw.values()), tuple(kw)).target
-        out = self.hooks.guarded(target, g, *args, **kw)
-        self.hooks.posthook(out, g, *args, **kw)
+        try:
+            out = target(*args, **kw)
+        except BaseException as e:
+            hooks.errorhook(e, g, *args, **kw)
+            raise
+        hooks.posthook(out, g, *args, **kw)
         return out
 
     def lasting(self, f: FunctionType) -> Any:

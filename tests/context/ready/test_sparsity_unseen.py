@@ -110,6 +110,21 @@ def divides_elsewhere(x):
         return x[1]
 
 
+def not_definite(x):
+    try:
+        return np.linalg.cholesky(np.array([[x[0] - 1.0]]))[0, 0] * x[1]
+    except np.linalg.LinAlgError:
+        return x[2]
+
+
+def strict(x):
+    with np.errstate(all="raise"):
+        try:
+            return np.sqrt(x[0] - 1.5) * x[1]
+        except FloatingPointError:
+            return x[2]
+
+
 # -- what is handed to other code ------------------------------------------------------------------
 def handed_to_a_root_finder(x):
     return optimize.brentq(lambda t: t - x[0], -10, 10)
@@ -188,6 +203,36 @@ def method_of_a_local_class(x):
     return Local() + x[2] + Local().second
 
 
+def subscript_by_method(x):
+    class Index:
+        def __index__(self):
+            return int(x[0] > 1.0)
+
+    return x[Index()]
+
+
+def iterated_by_c(x):
+    class Sized:
+        def __iter__(self):
+            return iter(x)
+
+        def __len__(self):
+            return 3
+
+    return sum(Sized()) * np.array([*Sized()])[1]
+
+
+def hashed_by_method(x):
+    class Key:
+        def __hash__(self):
+            return int(x[0])
+
+        def __eq__(self, other):
+            return x[0] > 1
+
+    return {Key(): x[1]}.get(Key(), x[2])
+
+
 # -- arrays ----------------------------------------------------------------------------------------
 def into_an_operand(x):
     return np.add(x, x[::-1].copy(), out=x)
@@ -225,6 +270,12 @@ def single(x):
     return x.astype(np.float32).astype(float)
 
 
+def other_outs(x):
+    y, z = np.zeros(2), np.zeros(6)
+    np.take(x, [1, 2], out=y, mode="clip")
+    return np.concatenate([x, x], out=z)[1:3] * y
+
+
 def vector_product(x):
     return getattr(np, "vecdot", np.dot)(x, x)
 
@@ -235,6 +286,10 @@ def extended(x):
     xs.extend(x)
     xs += [x[0]]
     return (xs + [x[1]])[1]
+
+
+def filtered(x):
+    return sum(filter(None, [max(0.0, v - 1) for v in x]))
 
 
 def found_by_key(x):
@@ -248,6 +303,8 @@ def keyed(x):
 UNSEEN = [
     stored_mask, copied_mask, items_of_a_mask, zipped_mask, view_of_a_mask, inverted, negated,
     any_of, all_of_endless, swallows, swallows_all, fails_elsewhere, divides_elsewhere,
+    not_definite, strict, subscript_by_method, iterated_by_c, hashed_by_method, other_outs,
+    filtered,
     handed_to_a_root_finder, handed_to_a_quadrature, vectorised, cached, sorted_by, best_by,
     reduced, evaluated, copied_object, copied_dict, as_dict, pickled, as_json, as_text, converted,
     method_of_a_local_class, into_an_operand, into_a_position, remainder_in_place, many_axes,

@@ -15,7 +15,19 @@ from typing import Any
 import numpy as np
 
 from ...ir import intrinsics
-from ..protocols import has_special_methods, protocol
+from ..protocols import (
+    BINARY_NAMES,
+    COMPARE_NAMES,
+    INPLACE_NAMES,
+    UNARY_NAMES,
+    has_special_methods,
+    in_python,
+    lookup,
+    protocol,
+)
+from ..shortcuts import AS_IS, first_step
+
+OPERATORS = {*BINARY_NAMES, *INPLACE_NAMES, *COMPARE_NAMES, *UNARY_NAMES}
 
 DESCRIBE = frozenset(
     (
@@ -30,7 +42,7 @@ ADDS = frozenset((max, min, sum, math.fsum))
 COMBINES = ADDS | {builtins.any, builtins.all, math.prod}
 _STEPS = {list, tuple, iter, enumerate, zip, reversed, map}
 TAKES_ITEMS = _STEPS | {
-    filter, list.extend, intrinsics.unpack, intrinsics.spread, intrinsics.unpack_ex,
+    list.extend, intrinsics.unpack, intrinsics.spread, intrinsics.unpack_ex,
     intrinsics.list_extend, functools.reduce, itertools.chain, itertools.islice, itertools.cycle,
     itertools.zip_longest, itertools.starmap, itertools.product, itertools.pairwise, itertools.tee,
 }  # fmt: skip
@@ -51,7 +63,7 @@ MOVES_REFERENCES = _LANGUAGE | {
 }  # fmt: skip
 """What they put or find in containers, or pass on, are the very objects."""
 
-SAFE = (MOVES_REFERENCES | DESCRIBE | TAKES_ITEMS | {getattr, operator.setitem}) - {filter}
+SAFE = MOVES_REFERENCES | DESCRIBE | TAKES_ITEMS | {getattr, operator.setitem}
 """What they are given that leads to numbers does not compute with these unseen."""
 
 COMPARES = frozenset(
@@ -105,9 +117,11 @@ def unbound(
 
 def is_of_context(f: Any, args: tuple[Any, ...]) -> bool:
     """Whether it is an operation whose methods are called in the context."""
-    if in_(f, COMBINES) or protocol(f) is None:
+    if in_(f, COMBINES) or not args or protocol(f) is None:
         return False
-    return any(has_special_methods(type(x)) for x in args)
+    if in_(f, OPERATORS):
+        return first_step(f, *map(type, args)) is not AS_IS
+    return has_special_methods(type(args[0]))
 
 
 def is_of_size(f: Any, args: tuple[Any, ...]) -> bool:
@@ -126,7 +140,16 @@ def is_safe(f: Any, args: tuple[Any, ...]) -> bool:
     """Whether it does not compute, unseen, with what its arguments lead to."""
     if f is iter and len(args) > 1:
         return False  # it compares with the sentinel
+    if in_(f, _SIZES) and any(map(_has_length, args)):
+        return False  # C code iterates
     return keeps(f) or in_(f, SAFE) or is_of_size(f, args) or joins_lists(f, args)
+
+
+_SIZES = (list, tuple, list.extend, intrinsics.list_extend, intrinsics.spread)
+
+
+def _has_length(x: Any) -> bool:
+    return any(in_python(lookup(type(x), name)) for name in ("__len__", "__length_hint__"))
 
 
 def keeps(f: Any) -> bool:
@@ -163,4 +186,6 @@ def may_raise(f: Any) -> bool:
     """Whether it depends on the values if it fails."""
     module = getattr(f, "__module__", None) or ""
     divides = (operator.truediv, operator.floordiv, operator.mod, operator.pow, divmod)
-    return module in ("math", "numpy.linalg", "scipy.linalg") or in_(f, divides)
+    computes = isinstance(f, np.ufunc) or in_(f, OPERATORS)
+    strict = computes and "raise" in np.geterr().values()
+    return strict or module in ("math", "numpy.linalg", "scipy.linalg") or in_(f, divides)

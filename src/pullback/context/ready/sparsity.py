@@ -19,6 +19,7 @@ import numpy as np
 from ...errors import of_type
 from ..context import Context, function_of
 from ..filters import is_library
+from ..protocols import has_special_methods
 from . import dependence as dep
 from . import functions, transfers
 from .dependence import EMPTY, Deps, Untraceable
@@ -30,7 +31,7 @@ _MOST_DECISIONS = 64
 _HERE = str(Path(__file__).parents[1]) + "/"
 
 
-class Failed(ValueError, OverflowError, ZeroDivisionError):
+class Failed(np.linalg.LinAlgError, OverflowError, ZeroDivisionError, FloatingPointError):
     """What a function raises where another input makes it fail."""
 
 
@@ -160,11 +161,14 @@ def _followed(ctx: Sparsity, f: Any, args: tuple[Any, ...], kw: dict[str, Any]) 
     if in_(f, (any, all)):
         return _quantified(ctx, f, *args)
     if in_(f, functions.COMBINES):
-        args = tuple(list(x) if functions.is_opaque(x) else ctx.items(x) for x in args)
+        args = tuple(
+            ctx.recurse(_listed, x) if functions.is_opaque(x) else ctx.items(x) for x in args
+        )
         if transfers.combines_objects(args):
             raise Untraceable("objects are combined")
     given = (*args, *kw.values())
-    if not functions.is_safe(f, args) and not in_(f, functions.COMPARES):
+    moves = functions.is_safe(f, args) and not (args and isinstance(args[0], np.ndarray))
+    if not moves and not in_(f, functions.COMPARES):
         if any(map(functions.is_opaque, given)):
             raise Untraceable(f"{f} takes an iterator")
         if ctx.hides(f) or any(map(ctx.hides, given)):
@@ -199,6 +203,14 @@ def _is_caught() -> bool:
     return False
 
 
+def _listed(xs: Any) -> list[Any]:
+    """The items of an iterable, run in the context."""
+    found = []
+    for x in xs:
+        found.append(x)
+    return found
+
+
 def _quantified(ctx: Sparsity, f: Any, xs: Any) -> bool:
     """``any`` or ``all``, which end early."""
     for x in ctx.items(xs):
@@ -213,8 +225,10 @@ def _depends_on_key(ctx: Sparsity, f: Any, args: tuple[Any, ...]) -> bool:
     """Whether what is put into or found in a dict depends on more than its values."""
     name = getattr(f, "__name__", "")
     if name == "build_map":
-        return any(map(ctx.follows, args[::2]))
-    return bool(args) and isinstance(args[0], dict) and any(map(ctx.follows, args[1:2]))
+        keys = args[::2]
+    else:
+        keys = args[1:2] if args and isinstance(args[0], dict) else ()
+    return any(ctx.follows(k) or (has_special_methods(type(k)) and ctx.hides(k)) for k in keys)
 
 
 def _result(ctx: Sparsity, f: Any, out: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:

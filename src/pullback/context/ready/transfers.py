@@ -116,7 +116,7 @@ def rearranged(ctx: Any, f: Any, args: Any, kw: Any, first: Any) -> Any:
         return first.copy()
     if isinstance(args[0], (list, tuple)) and f is not operator.getitem:
         first = [empty(shape_of(x)) if ctx.of(x) is None else ctx.of(x) for x in args[0]]
-    kw = {k: v for k, v in kw.items() if k != "dtype"}
+    kw = {k: v for k, v in kw.items() if k not in ("dtype", "out")}
     moved = np.asarray(f(first, *args[1:], **kw), object)
     return each(lambda d: d if isinstance(d, Deps) else EMPTY, moved) if moved.ndim else moved
 
