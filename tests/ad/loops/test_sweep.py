@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import platform
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pullback as pb
+from pullback.ad import compile as kernels
 from pullback.ad.build import build
 from pullback.ad.compile import polished, prepared
 from pullback.ad.loops import sweep
@@ -257,3 +260,21 @@ def test_in_machine_code() -> None:
     slope = 1.0 / (1.0 + np.exp(x * y)) / 1001
     np.testing.assert_allclose(grads[0], -y * slope, rtol=1e-13)
     np.testing.assert_allclose(grads[1], -x * slope + 0.5 / 1001, rtol=1e-13)
+
+
+def updated(x, y):
+    for i in range(len(x)):
+        x[i] = x[i] * y[i] + y[i]
+    return (x * x).sum()
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of instructions")
+@pytest.mark.parametrize("f", [elements, one_by_one, updated])
+def test_is_vector_code(f: Any) -> None:
+    """The gradient of a loop over elements, elementary functions among them."""
+    flat, here = flatten(f, (values(5), values(5))), kernels.Options(cache=False)
+    code = kernels.gradient(flat, [True, True], assuming=True, options=here).call.asm()
+    arithmetic = r"^\s+v?(?:mul|add|sub|div|fn?m(?:add|sub)\d+)"
+    packed, alone = (len(re.findall(arithmetic + p, code, re.M)) for p in (r"pd\s", r"sd\s"))
+    assert packed >= 12 and packed > alone
+    assert not {"exp", "tanh"} & set(re.findall(r"\w+", code))
