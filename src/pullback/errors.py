@@ -81,6 +81,7 @@ class TypingError(PullbackError, TypeError):
     """No type could be found for an operation or a variable."""
 
     code = "PB201"
+    about: object = None  # the abstract value of the operand that is to blame, if one is
 
 
 class JoinError(TypingError):

@@ -77,6 +77,50 @@ def test_types_without_a_common_one():
     assert isinstance(e, JoinError) and e.variable == "y" and e.loc.file == __file__
 
 
+def an_axis(x, axes):
+    k = axes[0]
+    return x.sum(axis=k).sum()
+
+
+def an_axis_read(x, axes):
+    return np.concatenate((x, x), axis=axes[0]).sum()
+
+
+@pytest.mark.parametrize(("f", "variable"), [(an_axis, "k"), (an_axis_read, "axes")])
+def test_an_axis_found_at_run_time(f, variable):
+    e = error_of(f, np.ones((2, 3)), np.array([1]))
+    assert e.code == "PB201" and e.variable == variable and "depends on axis" in e.what
+    assert e.loc.file == __file__ and e.hint
+
+
+def sorts(x):
+    return sorted(x)
+
+
+def test_a_builtin_without_a_body_for_these_types():
+    e = error_of(sorts, 2.0)
+    assert e.code == "PB201" and e.loc.file == __file__ and e.variable == "x"
+    assert "<call of sorted>" in str(error_of(sorted, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (len, "len, which is written in C"),
+        (Exception, "the class Exception"),
+        (3, "3, an object of type int"),
+    ],
+)
+def test_no_python_code(thing, words):
+    with pytest.raises(PullbackError, match=f"PB103.*behind {words}"):
+        pb.lift(thing)
+
+
+def test_no_function():
+    e = error_of("f", 2.0)
+    assert e.code == "PB103" and "'f' is no function but an object of type str" in e.what
+
+
 def test_no_such_operation():
     e = error_of(lambda x: x + "1", 2.0)
     assert isinstance(e, TypingError) and e.loc.file == __file__
@@ -180,6 +224,8 @@ ALL = {
     "vjp": lambda f, x, o: pb.vjp(f, x, options=o),
     "jvp": lambda f, x, o: pb.jvp(f, (x,), (ONES,), options=o),
     "jacobian": lambda f, x, o: pb.jacobian(f, options=o)(x),
+    "by columns": lambda f, x, o: pb.jacobian(f, mode="forward", options=o)(x),
+    "by rows": lambda f, x, o: pb.jacobian(f, mode="reverse", options=o)(x),
     "hessian": lambda f, x, o: pb.hessian(f, options=o)(x),
     "hvp": lambda f, x, o: pb.hvp(f, options=o)(x, ONES),
     "jvp of grad": lambda f, x, o: pb.jvp(pb.grad(f, options=o), (x,), (ONES,), options=o),
@@ -202,6 +248,28 @@ def test_a_function_that_always_raises_raises(operator, options):
         last = traceback.extract_tb(e.value.__traceback__)[-1]
         if options is NATIVE:
             assert last.filename == __file__ and f"raise {kind.__name__}" in last.line
+
+
+def raises_late(x):
+    total = 0.0
+    for i in range(4):
+        x[i] = x[i] * 2.0  # the fourth is out of range
+        total += x[i] * x[0]
+    return total
+
+
+def result_of(f, *args):
+    try:
+        return f(*args)
+    except Exception as e:
+        return type(e), str(e)
+
+
+@pytest.mark.parametrize("operator", [k for k in ALL if k != "has_aux"])
+def test_an_exception_leaves_in_the_arguments_what_a_plain_call_leaves(operator, options):
+    x, plain = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0])
+    assert result_of(ALL[operator], raises_late, x, options) == result_of(raises_late, plain)
+    assert np.array_equal(x, plain)
 
 
 def test_division_by_zero(options):

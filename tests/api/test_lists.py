@@ -45,7 +45,14 @@ def two_at_once(x, least):
     return sum(above) * np.array(below).prod() + max(above) - min(below)
 
 
-@pytest.mark.parametrize("f", [filtered, stops, written_in_a_nest, two_at_once])
+def sliced(x, least):
+    ys = [v * v for v in x if v > least]
+    back = ys[::-1]
+    back[0] *= ys[1]  # its own list
+    return back[0] * ys[2] + sum(ys[1:])
+
+
+@pytest.mark.parametrize("f", [sliced, filtered, stops, written_in_a_nest, two_at_once])
 def test_lists_of_a_length_found_at_run_time(f):
     pb.check(f, X, 1.5)  # against finite differences, and the value against CPython
     h = pb.hessian(f)(X, 1.5)

@@ -204,5 +204,16 @@ def in_a_while(x):
 
 @pytest.mark.parametrize("f", [twice, in_a_while])
 def test_lists_of_unknown_length_are_refused(f):
-    with pytest.raises(TypingError):
+    with pytest.raises(TypingError) as e:
         flat(f, [abstract_of(X)])
+    assert e.value.variable == "xs" and "np.empty" in e.value.hint
+
+
+@pytest.mark.parametrize("name", ["pop", "sort", "reverse", "clear"])
+@pytest.mark.parametrize("made", ["[v for v in x]", "[1.0, 2.0]"])
+def test_methods_of_lists_that_there_are_not(name, made):
+    scope = {}
+    exec(f"def f(x):\n    xs = {made}\n    xs.{name}()\n    return xs[0]", scope)
+    with pytest.raises(TypingError, match=f"a list has no method '{name}'") as e:
+        flat(scope["f"], [abstract_of(X)])
+    assert e.value.variable == "xs" and "np." in e.value.hint

@@ -168,7 +168,10 @@ def target_of(f: Any) -> Target | Opaque:
     if isinstance(python_function(f), FunctionType):
         return Target(f)
     if not callable(f):
-        raise NotLiftable(f"{of_type(f)} is no function", hint="Pass the function first.")
+        raise NotLiftable(
+            f"{f!r:.60} is no function but an object of type {type(f).__name__}",
+            hint="Pass the function first, its arguments to what comes back: pb.grad(f)(x).",
+        )
     call = type(f).__call__
     if isinstance(python_function(call), FunctionType) and not isinstance(f, type):
         return Target(call, (f,))
@@ -217,7 +220,8 @@ def _forwarding(f: Any, positional: int, keywords: tuple[str, ...]) -> Callable[
     name = getattr(f, "__name__", "call")
     name = name if name.isidentifier() else "call"
     scope = {"callee_": f, "__name__": "forwarding"}
-    exec(f"def {name}({takes}):\n    return callee_({gives})\n", scope)
+    source = f"def {name}({takes}):\n    return callee_({gives})\n"
+    exec(compile(source, f"<call of {name}>", "exec"), scope)
     return scope[name]
 
 

@@ -42,6 +42,7 @@ from .actions import Action, Known
 from .lattice import (
     NONE,
     Abstract,
+    ATuple,
     AVal,
     NoJoin,
     constant,
@@ -167,10 +168,21 @@ class Sweep:
         """The error at the user's place: not inside a body of this package."""
         if e.loc is not None and not getattr(e, "trusted", False):
             return e
-        variable = e.variable or self.variable(op)
+        variable = e.variable or self.blamed(op, e.about) or self.variable(op)
         new: Any = type(e)(e.what, loc=op.loc, variable=variable, hint=e.hint)
         new.trusted = self.spec.trusted
         return new
+
+    def blamed(self, op: Op, about: Any) -> str | None:
+        """The variable of the operand with this abstract value, or that it is computed from."""
+        for x in op.args[1:] if about is not None else ():
+            if not isinstance(x, Value):
+                continue
+            a = self.values.get(x)
+            if a is about or (isinstance(a, ATuple) and any(e is about for e in a.elements)):
+                made = self.definition(x)
+                return x.name or (None if made is None else self.variable(made))
+        return None
 
     def variable(self, op: Op) -> str | None:
         """The user's first variable among the operands; of a method, whose it is."""

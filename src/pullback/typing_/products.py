@@ -24,6 +24,7 @@ from .lattice import (
     scalar_kind,
     static,
 )
+from .lists import ListArray
 from .statements import ClosureOf, DictOf, MethodOf
 
 
@@ -185,11 +186,18 @@ def attribute(r: Any, c: Call, x: ATuple, name: str) -> Action:
 
 
 _ARRAY = "make an array first, np.empty(...), and count how much of it is filled"
-_LIST_HINTS = {
+_HINTS = {
     "append": "a list grows by at most one append an iteration of a for loop over something "
     f"countable, and is used behind its start; else {_ARRAY}",
-    **dict.fromkeys(("extend", "insert", "pop", "remove", "clear", "reverse", "sort"), _ARRAY),
+    "pop": f"read the last item by s[-1]; {_ARRAY}: n -= 1 takes one off",
+    "sort": "write np.sort(np.array(s)), which makes an array",
+    **dict.fromkeys(("extend", "insert", "remove", "clear", "reverse"), _ARRAY),
 }
+
+
+def no_list_method(name: str) -> TypingError:
+    """The error for a method of lists that compiled code does not have."""
+    return TypingError(f"a list has no method {name!r} in compiled code", hint=_HINTS.get(name))
 
 
 def method(r: Any, c: Call, name: str) -> Action:
@@ -206,10 +214,9 @@ def method(r: Any, c: Call, name: str) -> Action:
     if x.is_tuple and hasattr(found, "__code__"):
         c.fn = static(found)
         return r.resolve(c)
-    raise TypingError(
-        f"{x!r} has no method {name!r} in compiled code",
-        hint=_LIST_HINTS.get(name) if x.cls is list else None,
-    )
+    if x.cls in (list, ListArray):
+        raise no_list_method(name)
+    raise TypingError(f"{x!r} has no method {name!r} in compiled code")
 
 
 def _search(n: int, name: str) -> str:
