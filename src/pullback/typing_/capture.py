@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import TypingError
 from .access import Place, Ref, place_of
-from .lattice import NUMBERS, Abstract, ATuple, AVal, abstract_of, constant, static
+from .lattice import NUMBERS, Abstract, ATuple, AVal, Bottom, abstract_of, constant, static
 from .specialised import Cell, Spec
 
 _TRUSTED = ("numpy", "numba", "scipy", "math", "cmath", "operator", "builtins")
@@ -59,8 +59,6 @@ def read_cell(engine: Any, spec: Spec, a: Abstract, name: str) -> Abstract:
     cell = a.const
     if isinstance(cell, Cell):
         if cell.content is None:
-            from .infer import Bottom
-
             raise Bottom
         return _through(cell.content, a)
     assert isinstance(cell, CellType), cell

@@ -44,6 +44,7 @@ from .lattice import (
     Abstract,
     ATuple,
     AVal,
+    Bottom,
     NoJoin,
     constant,
     is_array,
@@ -60,10 +61,6 @@ class Unroll(Exception):
 
     def __init__(self, header: int, count: int) -> None:
         self.header, self.count = header, count
-
-
-class Bottom(Exception):
-    """An operand has no value yet: no path to here is known to return."""
 
 
 def bodies_first(ir: IR) -> list[int]:

@@ -264,6 +264,10 @@ def _check_dtype(dtype: Any) -> None:
 
 
 # -- joins -----------------------------------------------------------------------------------------
+class Bottom(Exception):
+    """An operand has no value yet: no path to here is known to return."""
+
+
 class NoJoin(Exception):
     """Two abstract values have no common one."""
 

@@ -16,12 +16,12 @@ from ...ir.core import Const, Operand, Value
 from ...ir.loops import preheader
 from ...passes.loop_canonical import add_preheader
 from ...runtime import prims
+from .additions import Addition, centre
 from .line import count_up, plus
 from .nest import Nest, bounds
 from .terms import Coefficient, coefficient, collected, terms
 
 if TYPE_CHECKING:
-    from .gather import Addition
     from .zeros import Awaited
 
 Range = tuple[Operand, Operand]
@@ -219,11 +219,6 @@ class Writer:
 def _at_level(additions: list[Addition], k: int) -> set[int]:
     """The shifts that there are at a level."""
     return {a.shift[k] for a in additions}
-
-
-def centre(group: list[Addition]) -> tuple[int, ...]:
-    """The middle of the shifts, level by level."""
-    return tuple((min(k) + max(k)) // 2 for k in zip(*(a.shift for a in group)))
 
 
 def _bool() -> Any:

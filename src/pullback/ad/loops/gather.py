@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from ...ir.core import IR, Op, Operand, Value
+from ...ir.core import IR, Value
 from ...ir.loops import Loop
 from ...passes.roots import Roots
 from ...runtime import prims
+from .additions import Addition
 from .collect import Writer
 from .line import Line, lines_of, reversed_loops
 from .nest import Nest, nests_of
@@ -32,25 +32,6 @@ from .zeros import Zeros
 
 SPAN = 16  # the ring is this wide at most
 PARTS = 160  # contributions at most, with those of the ring
-
-
-@dataclass(eq=False)
-class Addition:
-    """``x[...] += value`` in three operations. Iteration ``c`` adds to what belongs to output ``c +
-    shift`` (a number for each level); ``group`` says which line of which array that is."""
-
-    load: Op
-    add: Op
-    store: Op
-    value: Operand
-    group: Any = None
-    shift: tuple[int, ...] = ()
-
-    @property
-    def array(self) -> Value:
-        x = self.load.args[1]
-        assert isinstance(x, Value)
-        return x
 
 
 def gather(ir: IR) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...ir.builder import Builder
 from ...ir.core import CALL, IR, SLOTSET, Block, Const, Edge, Op, Operand, Return, Slot, Value
@@ -30,13 +30,10 @@ from ...passes.roots import Roots, is_view
 from ...runtime import prims
 from ...typing_.specialised import is_outlined
 from .. import kinds
+from .additions import Addition, centre
 from .affine import Linear
-from .collect import centre
 from .line import Line, count_up, lines_of, plus
 from .nest import Nest, bounds, nests_of
-
-if TYPE_CHECKING:
-    from .gather import Addition
 
 Range = tuple[Operand, Operand]
 
