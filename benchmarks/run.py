@@ -1,6 +1,6 @@
 """Time each kernel and its gradient, beside other tools:
 
-    python benchmarks/run.py [--plain] [--arrays] [--growth] [--only WORD]...
+    python benchmarks/run.py [--plain] [--arrays] [--overhead] [--growth] [--only WORD]...
 
 With no options all parts run, and the results go to benchmarks/results.md, with figures beside it.
 With options only a table is printed. What is compared: value and gradient together, compiled and
@@ -28,6 +28,7 @@ import growth
 import kernels
 import numba
 import numpy as np
+import overhead
 from kernels import Kernel
 from peers import Missing, gradients_of, tools
 
@@ -207,24 +208,28 @@ def bars(groups: Sequence[tuple[str, Sequence[Timing]]], others: Sequence[Any], 
 
 
 # -- the parts -------------------------------------------------------------------------------------
+MORE = ("overhead", "growth")
 PARTS = {"plain": ("Plain loops", kernels.KERNELS), "arrays": ("Whole arrays", arrays.KERNELS)}
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = ArgumentParser(description="Time kernels and their gradients.")
-    for part in (*PARTS, "growth"):
+    for part in (*PARTS, *MORE):
         parser.add_argument(f"--{part}", action="store_true")
     parser.add_argument("--only", action="append", default=[], help="kernels with this in the name")
     asked = parser.parse_args(arguments)
-    parts = [p for p in (*PARTS, "growth") if getattr(asked, p)]
+    parts = [p for p in (*PARTS, *MORE) if getattr(asked, p)]
     everything = not parts and not asked.only
-    parts = parts or [*PARTS, *(["growth"] if everything else [])]
+    parts = parts or [*PARTS, *(MORE if everything else [])]
     others, missing = tools()
     for line in missing:
         print(line, file=sys.stderr)
     groups, tables = [], []
     for part in parts:
-        if part == "growth":
+        if part == "overhead":
+            tables += overhead.tables()
+            report.table(*tables[-2])
+        elif part == "growth":
             curves = growth.measure()
             tables.append(growth.table(curves))
             if everything:

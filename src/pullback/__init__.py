@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import PullbackError
+from .runtime.collector import paused
 
 if TYPE_CHECKING:
     from .api.check import check
@@ -89,7 +90,8 @@ def __getattr__(name: str) -> Any:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home, __name__), name)
+    with paused():  # modules are many objects that stay
+        value = getattr(import_module(home, __name__), name)
     globals()[name] = value
     return value
 

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import click
 
-from .errors import PullbackError
+from .errors import PullbackError, of_type
 
 NEGATIVE_NUMBERS = {"ignore_unknown_options": True}  # -1.5 is an argument, no option
 DEMOS = {"lotka-volterra": "lotka_volterra", "heat-conductivity": "heat_conductivity"}
@@ -82,7 +82,7 @@ def find(target: str) -> tuple[Callable[..., Any], ModuleType]:
             fail(f"{file} has no {name!r}" + (f"; it has {', '.join(near)}" if near else ""))
         found = getattr(found, part)
     if not callable(found):
-        fail(f"{name} is a {type(found).__name__}, not a function")
+        fail(f"{name} is {of_type(found)}, not a function")
     return found, module
 
 

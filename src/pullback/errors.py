@@ -18,6 +18,12 @@ class HasPlace(Protocol):
     def line(self) -> int: ...
 
 
+def of_type(x: object) -> str:
+    """What ``x`` is, by its type: ``a list``, ``an int``."""
+    name = type(x).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
 class PullbackError(Exception):
     """Base of all errors. ``code`` is stable, ``loc`` the user's place, ``hint`` what to do."""
 
@@ -75,6 +81,7 @@ class TypingError(PullbackError, TypeError):
     """No type could be found for an operation or a variable."""
 
     code = "PB201"
+    about: object = None  # the abstract value of the operand that is to blame, if one is
 
 
 class JoinError(TypingError):

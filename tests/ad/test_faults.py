@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.ad import build, memory, points, reverse
+from pullback.ad import build, reverse
+from pullback.ad.planning import memory, points
 from pullback.rules import registry
 
 from .test_traps import agree, rotate, swap_arrays

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.ad import cheapest
 from pullback.ad.compile import PLANS
+from pullback.ad.planning import cheapest
 from pullback.typing_ import Flat
 
 from .harness import Derived, flatten

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.ad import collect, zeros
+from pullback.ad.loops import collect, zeros
 
 from .harness import Derived, flatten
 from .test_programs import close

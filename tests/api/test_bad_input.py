@@ -5,7 +5,7 @@ import traceback
 
 import numpy as np
 import pytest
-from numba import vectorize
+from scipy.special import jv
 
 import pullback as pb
 from pullback.errors import (
@@ -47,14 +47,12 @@ def test_an_unsupported_construct():
 
 
 def test_no_rule():
-    square = vectorize(["float64(float64)"])(lambda x: x * x)
-
     def f(x):
-        return square(x)
+        return jv(0, x)
 
     e = error_of(f, 2.0)
     assert isinstance(e, NoDerivativeError) and e.code == "PB301"
-    assert e.loc.file == __file__ and "pb.scalar_rule" in e.hint
+    assert e.loc.file == __file__ and "pb.stop_gradient" in e.hint
 
 
 def test_active_data_lost_in_an_integer_array():
@@ -77,6 +75,50 @@ def test_types_without_a_common_one():
 
     e = error_of(f, np.ones(3))
     assert isinstance(e, JoinError) and e.variable == "y" and e.loc.file == __file__
+
+
+def an_axis(x, axes):
+    k = axes[0]
+    return x.sum(axis=k).sum()
+
+
+def an_axis_read(x, axes):
+    return np.concatenate((x, x), axis=axes[0]).sum()
+
+
+@pytest.mark.parametrize(("f", "variable"), [(an_axis, "k"), (an_axis_read, "axes")])
+def test_an_axis_found_at_run_time(f, variable):
+    e = error_of(f, np.ones((2, 3)), np.array([1]))
+    assert e.code == "PB201" and e.variable == variable and "depends on axis" in e.what
+    assert e.loc.file == __file__ and e.hint
+
+
+def sorts(x):
+    return sorted(x)
+
+
+def test_a_builtin_without_a_body_for_these_types():
+    e = error_of(sorts, 2.0)
+    assert e.code == "PB201" and e.loc.file == __file__ and e.variable == "x"
+    assert "<call of sorted>" in str(error_of(sorted, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (len, "len, which is written in C"),
+        (Exception, "the class Exception"),
+        (3, "3, an object of type int"),
+    ],
+)
+def test_no_python_code(thing, words):
+    with pytest.raises(PullbackError, match=f"PB103.*behind {words}"):
+        pb.lift(thing)
+
+
+def test_no_function():
+    e = error_of("f", 2.0)
+    assert e.code == "PB103" and "'f' is no function but an object of type str" in e.what
 
 
 def test_no_such_operation():
@@ -172,6 +214,62 @@ def test_an_index_out_of_range(call, options):
         call(f, x, options)
     assert np.array_equal(np.delete(around, [3, 4, 5]), np.full(6, 7.0))
     assert np.array_equal(pb.grad(f, options=options)(np.ones(3), 3), [8.0, 8.0, 8.0])
+
+
+ONES = np.ones(3)
+ALL = {
+    "grad": lambda f, x, o: pb.grad(f, options=o)(x),
+    "value_and_grad": lambda f, x, o: pb.value_and_grad(f, options=o)(x),
+    "has_aux": lambda f, x, o: pb.grad(f, has_aux=True, options=o)(x),
+    "vjp": lambda f, x, o: pb.vjp(f, x, options=o),
+    "jvp": lambda f, x, o: pb.jvp(f, (x,), (ONES,), options=o),
+    "jacobian": lambda f, x, o: pb.jacobian(f, options=o)(x),
+    "by columns": lambda f, x, o: pb.jacobian(f, mode="forward", options=o)(x),
+    "by rows": lambda f, x, o: pb.jacobian(f, mode="reverse", options=o)(x),
+    "hessian": lambda f, x, o: pb.hessian(f, options=o)(x),
+    "hvp": lambda f, x, o: pb.hvp(f, options=o)(x, ONES),
+    "jvp of grad": lambda f, x, o: pb.jvp(pb.grad(f, options=o), (x,), (ONES,), options=o),
+}
+
+
+@pytest.mark.parametrize("operator", ALL)
+def test_a_function_that_always_raises_raises(operator, options):
+    def f(x):
+        x[1] = 5.0
+        if x[0] > 0.0:
+            raise LookupError("positive")
+        raise ArithmeticError("not positive")
+
+    for first, kind in ((1.0, LookupError), (-1.0, ArithmeticError)):
+        x = np.array([first, 2.0, 3.0])
+        with pytest.raises(kind, match="positive") as e:
+            ALL[operator](f, x, options)
+        assert np.array_equal(x, [first, 5.0, 3.0])
+        last = traceback.extract_tb(e.value.__traceback__)[-1]
+        if options is NATIVE:
+            assert last.filename == __file__ and f"raise {kind.__name__}" in last.line
+
+
+def raises_late(x):
+    total = 0.0
+    for i in range(4):
+        x[i] = x[i] * 2.0  # the fourth is out of range
+        total += x[i] * x[0]
+    return total
+
+
+def result_of(f, *args):
+    try:
+        return f(*args)
+    except Exception as e:
+        return type(e), str(e)
+
+
+@pytest.mark.parametrize("operator", [k for k in ALL if k != "has_aux"])
+def test_an_exception_leaves_in_the_arguments_what_a_plain_call_leaves(operator, options):
+    x, plain = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0])
+    assert result_of(ALL[operator], raises_late, x, options) == result_of(raises_late, plain)
+    assert np.array_equal(x, plain)
 
 
 def test_division_by_zero(options):

@@ -255,10 +255,38 @@ def test_writing_to_a_read_only_argument():
     assert grad(writes)(np.ones(3), x).shape == (3,)
 
 
-def test_writing_to_an_array_that_overlaps_itself():
-    x = np.lib.stride_tricks.as_strided(np.ones(1), (3,), (0,), writeable=True)
+def doubled(x):
+    x *= 2.0
+    return np.sum(x * x)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.lib.stride_tricks.as_strided(np.ones(1), (3,), (0,), writeable=True),
+        np.lib.stride_tricks.sliding_window_view(np.ones(5), 3, writeable=True),
+        np.lib.stride_tricks.sliding_window_view(np.ones(5), 3, writeable=True)[::2, ::-1],
+    ],
+    ids=["repeated", "windows", "turned windows"],
+)
+def test_writing_to_an_array_that_overlaps_itself(x):
     with pytest.raises(AliasedArguments, match="overlaps itself"):
-        grad(writes)(x, np.ones(2))
+        grad(doubled)(x)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.ones((0, 4)),
+        np.ones((4, 0)),
+        np.ones((6, 4))[::2, ::-3],
+        np.ones((2, 3, 4)).transpose(1, 2, 0),
+        np.lib.stride_tricks.sliding_window_view(np.ones(5), 3, writeable=True)[::3],
+    ],
+    ids=["no rows", "no columns", "apart", "turned", "windows apart"],
+)
+def test_writing_to_an_array_whose_elements_are_apart(x):
+    assert np.array_equal(grad(doubled)(x), np.full(x.shape, 8.0))
 
 
 def test_arguments_hold_what_a_plain_call_leaves():

@@ -1,6 +1,6 @@
 """Run CPython's own tests on functions that are their round-tripped selves.
 
-``python tests/backend/cpython_suite.py MODULE [--skip PATTERN ...]`` replaces the functions of a
+``python -m tests.backend.cpython_suite MODULE [--skip PATTERN ...]`` replaces the functions of a
 module of the standard library and its submodules, then runs ``test.test_MODULE``. Of a module of
 tests, ``test.test_generators``, the functions of the tests themselves are replaced: they are
 programs that use one construct in every way. Nested functions and the methods of nested classes
@@ -15,16 +15,14 @@ import importlib
 import importlib.machinery
 import signal
 import sys
-import unittest
-from fnmatch import fnmatch
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from pullback.backend import lower_code
 from pullback.errors import LiftError
 from pullback.frontend import lift_code
+from tests import cpython
 
-SKIPPED = 77
 OPTIMIZED = 1  # functions, as opposed to class bodies
 
 
@@ -91,29 +89,6 @@ def functions_of(x: Any) -> list[FunctionType]:
     return [f for f in found if isinstance(f, FunctionType)]
 
 
-TESTS = {"_pydecimal": "test.test_decimal"}
-
-
-def tests_of(name: str) -> str:
-    if name in TESTS:
-        return TESTS[name]
-    if name.startswith("test."):
-        return name
-    package, _, module = name.rpartition(".")
-    return f"test.test_{package}.test_{module}" if package else f"test.test_{name}"
-
-
-def chosen(suite: Any, skip: list[str]) -> unittest.TestSuite:
-    """The tests whose names fit none of the patterns."""
-    out = unittest.TestSuite()
-    for test in suite:
-        if isinstance(test, unittest.TestSuite):
-            out.addTest(chosen(test, skip))
-        elif not any(fnmatch(test.id(), f"*{p}*") for p in skip):
-            out.addTest(test)
-    return out
-
-
 def main(name: str, skip: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
     Replacer.name = name
@@ -122,13 +97,12 @@ def main(name: str, skip: list[str]) -> int:
     sys.meta_path.insert(0, Replacer)
     try:
         importlib.import_module(name)
-        tests = unittest.defaultTestLoader.loadTestsFromName(tests_of(name))
-    except (ImportError, AttributeError, unittest.SkipTest) as error:
+    except ImportError as error:
         print(repr(error))
-        return SKIPPED
+        return cpython.SKIPPED
+    tests = cpython.load(name)
     print(f"{name}: {Replacer.replaced} functions replaced, {Replacer.refused} refused", flush=True)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(chosen(tests, skip))
-    return not result.wasSuccessful()
+    return not cpython.run(tests, skip)
 
 
 if __name__ == "__main__":

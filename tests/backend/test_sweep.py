@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from .. import cpython
 from . import sweep
 
 STDLIB = next(sweep.files("stdlib")).parent
@@ -15,7 +16,7 @@ QUICK = [
     "heapq.py", "statistics.py", "json", "argparse.py", "colorsys.py", "contextlib.py",
     "tokenize.py", "asyncio/queues.py", "asyncio/tasks.py", "traceback.py", "typing.py",
 ]  # fmt: skip
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[2]
 
 
 def check(paths):
@@ -46,7 +47,7 @@ def test_everything(name):
 MODULES = [
     "heapq", "bisect", "colorsys", "string", "textwrap", "fractions", "difflib", "json", "csv",
     "copy", "pprint", "contextlib", "functools", "dataclasses", "random", "collections",
-    "asyncio.queues",
+    "asyncio.queues", "shlex", "configparser",
 ]  # fmt: skip
 """Modules of the standard library whose functions are replaced."""
 
@@ -77,11 +78,11 @@ NOT_KEPT = {
 
 def run_suite(module):
     """In a process of its own: the module is replaced for all who import it."""
-    command = [sys.executable, str(HERE / "cpython_suite.py"), module]
+    command = [sys.executable, "-m", "tests.backend.cpython_suite", module]
     if module in NOT_KEPT:
         command += ["--skip", *NOT_KEPT[module]]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=900)
-    if run.returncode == 77:
+    run = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=ROOT)
+    if run.returncode == cpython.SKIPPED:
         pytest.skip("CPython's own tests are not installed")
     assert run.returncode == 0, run.stdout + run.stderr
     assert ": 0 functions replaced" not in run.stdout

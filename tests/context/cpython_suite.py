@@ -1,55 +1,52 @@
 """Run CPython's own tests of a module in an empty context.
 
-``python tests/context/cpython_suite.py MODULE [--skip PATTERN ...]`` runs each test of
-``test.test_MODULE`` by ``overdub``, the module and its tests opted in, and prints how many calls
-were entered. Exit status 77: no tests installed.
+``python -m tests.context.cpython_suite MODULE [--skip PATTERN ...]`` runs each test of
+``test.test_MODULE`` by ``overdub``, the module and its tests opted in, and prints how many
+functions were entered. Exit status 77: no tests installed.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
-import unittest
-from fnmatch import fnmatch
 from typing import Any
+from unittest import IsolatedAsyncioTestCase, TestCase
 
 import pullback as pb
-
-SKIPPED = 77
+from tests import cpython
 
 
 class Empty(pb.Context):
     pass
 
 
-def chosen(suite: Any, skip: list[str]) -> unittest.TestSuite:
-    """The tests whose names fit none of the patterns."""
-    out = unittest.TestSuite()
-    for test in suite:
-        if isinstance(test, unittest.TestSuite):
-            out.addTest(chosen(test, skip))
-        elif not any(fnmatch(test.id(), f"*{p}*") for p in skip):
-            out.addTest(test)
-    return out
+def in_context(ctx: Empty, case: Any) -> None:
+    """Have the test methods of a class of cases run by ``overdub``."""
+    plain = case._callTestMethod
+
+    def call(self: TestCase, method: Any) -> None:
+        inside = functools.partial(ctx.overdub, method)
+        plain(self, coroutine(inside) if inspect.iscoroutinefunction(method) else inside)
+
+    case._callTestMethod = call
+
+
+def coroutine(f: Any) -> Any:
+    async def run() -> Any:
+        return await f()
+
+    return run
 
 
 def main(name: str, skip: list[str]) -> int:
-    package, _, module = name.rpartition(".")
-    tests_name = f"test.test_{package}.test_{module}" if package else f"test.test_{name}"
-    ctx = Empty(recurse_into=[name, tests_name])
-
-    def run(self: unittest.TestCase, method: Any) -> None:
-        ctx.overdub(method)
-
-    unittest.TestCase._callTestMethod = run  # type: ignore[attr-defined, method-assign]
-    try:
-        tests = unittest.defaultTestLoader.loadTestsFromName(tests_name)
-    except (ImportError, AttributeError, unittest.SkipTest) as error:
-        print(repr(error))
-        return SKIPPED
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(chosen(tests, skip))
+    ctx = Empty(recurse_into=[name, cpython.tests_of(name)])
+    for case in (IsolatedAsyncioTestCase, TestCase):
+        in_context(ctx, case)
+    passed = cpython.run(cpython.load(name), skip)
     entered = sum(map(len, Empty.__dict__["_tables"].values()))
     print(f"{name}: {entered} functions were seen")
-    return not result.wasSuccessful() or not entered
+    return not (passed and entered)
 
 
 if __name__ == "__main__":

@@ -344,3 +344,61 @@ def test_methods_that_the_language_calls(name, kind):
         ctx.count = 0
         assert ctx.overdub(lambda: [f(), f()]) == [f(), f()]
         assert ctx.count == 2 * expected
+
+
+# -- as without a context --------------------------------------------------------------------------
+class Choosy(type):
+    """Counts who asks whether something is an instance."""
+
+    asked = 0
+
+    def __instancecheck__(cls, x):
+        Choosy.asked += 1
+        return super().__instancecheck__(x)
+
+
+class Chosen(metaclass=Choosy):
+    def __new__(cls, x):
+        return super().__new__(cls)
+
+    def __init__(self, x):
+        self.x = x
+
+
+def test_making_an_object_asks_nobody_whether_it_is_one():
+    before = Choosy.asked
+    assert Counting().overdub(lambda: Chosen(2.0).x) == 2.0
+    assert Choosy.asked == before
+
+
+class Refuses:
+    def __getattr__(self, name):
+        raise AttributeError
+
+    @property
+    def half(self):
+        raise AttributeError("no half")
+
+
+class RefusesAll:
+    def __getattribute__(self, name):
+        raise AttributeError("none", name="other", obj=3)
+
+
+@pytest.mark.parametrize(
+    "read", [lambda x: x.nothing, lambda x: x.half, lambda x: getattr(x, "no")]
+)
+@pytest.mark.parametrize("kind", [Refuses, RefusesAll])
+def test_an_error_of_reading_says_what_was_read(read, kind):
+    x = kind()
+
+    def program():
+        found = []
+        for _ in range(2):  # the second time from memory
+            try:
+                read(x)
+            except AttributeError as e:
+                found.append((str(e), e.name, e.obj))
+        return found
+
+    assert Counting().overdub(program) == program()

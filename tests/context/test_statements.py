@@ -116,3 +116,76 @@ def test_hooks_see_the_methods_of_managers():
     log = Log()
     log.overdub(managed, 1.0)
     assert log.names.count("Manager.__enter__") == log.names.count("Manager.__exit__") == 2
+
+
+# -- lifetimes -------------------------------------------------------------------------------------
+class Watched:
+    """Notes in ``self.log`` when it goes."""
+
+    log: list
+
+    def __init__(self, name="it"):
+        self.name = name
+
+    def __del__(self):
+        self.log.append(f"{self.name} gone")
+
+    def __add__(self, other):
+        return 1
+
+    def method(self):
+        return 1
+
+    def __getitem__(self, key):
+        return key
+
+
+def passes_on(log):
+    identity(Watched())
+    log.append("end")
+
+
+def deletes(log):
+    x = Watched()
+    x.method()
+    del x
+    log.append("end")
+
+
+def rebinds(log):
+    x = Watched("first")
+    x = Watched("second")
+    x.method()
+    log.append("end")
+
+
+def operands(log):
+    Watched("left") + Watched("right")
+    log.append("end")
+
+
+def part_of_an_expression(log):
+    y = Watched().method() + Watched()[2]
+    log.append(f"end {y}")
+
+
+def loops(log):
+    for k in range(2):
+        Watched(f"{k}").method()
+        log.append("round")
+
+
+def identity(x):
+    return x
+
+
+@pytest.mark.parametrize(
+    "program", [passes_on, deletes, rebinds, operands, part_of_an_expression, loops]
+)
+def test_objects_go_when_they_do_without_a_context(program):
+    logs = [], []
+    for log, run in zip(logs, (lambda f, log: f(log), Empty().overdub)):
+        Watched.log = log
+        run(program, log)
+    assert logs[0] == logs[1]
+    assert any("gone" in entry for entry in logs[0][:-1])

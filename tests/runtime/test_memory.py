@@ -152,6 +152,23 @@ def test_idle_memory_is_kept_up_to_a_limit_and_freed_on_request(stack, monkeypat
     assert not memory._idle
 
 
+def test_the_limit_holds_for_memory_used_at_the_same_time(stack, monkeypatch):
+    """As by several threads: each finds room for what it holds while the others are at work."""
+    memory.clear_buffers()
+    several = [Memory() for _ in range(4)]
+    for m in several:
+        stack[0].run(m, 10_000)
+        m.reset()
+    monkeypatch.setattr(memory, "KEPT", 2 * several[0].capacity)
+    for m in several:
+        stack[0].run(m, 10_000)
+        assert not m.turned
+    for m in several:
+        memory.give_back(m)
+    assert len(memory._idle) == 2
+    memory.clear_buffers()
+
+
 def test_memory_is_freed_with_its_owner():
     import gc
     import weakref

@@ -254,8 +254,8 @@ def test_an_error_in_a_callee_is_placed_there():
         ("(lambda a: a)(1, 2)", "takes 1 positional"),
         ("(1, 2)[5]", "index 5 of a tuple of 2"),
         ("if_array(x)", "ambiguous"),
-        ("[v for v in x if v > 1]", "lists"),
-        ("[x for v in x]", "item of a list"),
+        ("[v for v in x for w in x]", "lists"),
+        ("[x for v in x]", "only numbers"),
         ("open('f')", "not known to compiled code"),
     ],
 )

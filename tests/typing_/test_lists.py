@@ -119,26 +119,71 @@ def assigned_outside(x, n):
     return xs[0]
 
 
+@case(X, 2.5)
+def filtered(x, least):
+    xs = [v * v for v in x if v > least]
+    ys = []
+    for i, v in enumerate(x):
+        if v > least and i % 2:
+            ys.append(v)
+        elif v < 0:
+            continue
+    return sum(xs), len(xs), xs[0], xs[-1], np.array(ys), sum(ys), len(ys), [y for y in ys], xs
+
+
+@case(X, 2.5)
+def stopped(x, most):
+    xs = []
+    for v in x:
+        if v > most:
+            break
+        xs.append(v)
+    else:
+        xs[0] = 100.0
+    return sum(xs), len(xs)
+
+
+@case(X)
+def never_appended(x):
+    xs = [v for v in x if v > 100]
+    return len(xs), xs, 1.0 + sum(xs)
+
+
+@case(X, 1)
+def used_while_it_grows(x, n):
+    xs = [1.0]
+    total = 0.0
+    for v in x:
+        if v > n and xs[-1] < 20:
+            xs.append(v + xs[-1])
+        total += sum(xs) * len(xs)
+        xs[0] = total
+    xs[-1] += 1.0
+    return total, xs
+
+
+@case(X)
+def filtered_in_a_nest(x):
+    total, lengths = 0.0, 0
+    for i in range(4):
+        row = [v * i for v in x if v > i]
+        lengths += len(row)
+        for k in range(len(row)):
+            if k % 2:
+                row[k] = 0.5
+        total += sum(row)
+    return total, lengths
+
+
+@case(X, 1)
+def past_the_filtered(x, n):
+    xs = [v for v in x if v > 4]
+    return xs[n + 1]
+
+
 @pytest.mark.parametrize("f, args", CASES, ids=[f.__name__ for f, _ in CASES])
 def test_agrees_with_cpython(f, args):
     check(f, *args)
-
-
-def filtered(x):
-    xs = []
-    for v in x:
-        if v > 2:
-            xs.append(v)
-    return sum(xs)
-
-
-def stopped(x):
-    xs = []
-    for v in x:
-        if v > 2:
-            break
-        xs.append(v)
-    return sum(xs)
 
 
 def twice(x):
@@ -157,7 +202,18 @@ def in_a_while(x):
     return sum(xs)
 
 
-@pytest.mark.parametrize("f", [filtered, stopped, twice, in_a_while])
+@pytest.mark.parametrize("f", [twice, in_a_while])
 def test_lists_of_unknown_length_are_refused(f):
-    with pytest.raises(TypingError):
+    with pytest.raises(TypingError) as e:
         flat(f, [abstract_of(X)])
+    assert e.value.variable == "xs" and "np.empty" in e.value.hint
+
+
+@pytest.mark.parametrize("name", ["pop", "sort", "reverse", "clear"])
+@pytest.mark.parametrize("made", ["[v for v in x]", "[1.0, 2.0]"])
+def test_methods_of_lists_that_there_are_not(name, made):
+    scope = {}
+    exec(f"def f(x):\n    xs = {made}\n    xs.{name}()\n    return xs[0]", scope)
+    with pytest.raises(TypingError, match=f"a list has no method '{name}'") as e:
+        flat(scope["f"], [abstract_of(X)])
+    assert e.value.variable == "xs" and "np." in e.value.hint

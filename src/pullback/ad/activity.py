@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..ir.core import CALL, IR, SLOTGET, SLOTSET, Op, Operand, Return, Slot, Value
+from ..passes.roots import CELLS, Root, Roots, _edges, is_view
 from ..rules import registry
 from ..runtime import prims
-from .calls import is_outlined, tapes_of
+from ..typing_.specialised import is_outlined
+from .calls import tapes_of
 from .kinds import carries, is_active_array, is_array, is_scalar
-from .roots import CELLS, Root, Roots, _edges, is_view
 
 Node = Value | Slot | tuple[str, Root]
 

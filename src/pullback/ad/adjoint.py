@@ -19,13 +19,14 @@ from numba import types
 from ..errors import ActivityLost, NoDerivativeError
 from ..ir.builder import Builder
 from ..ir.core import CALL, IR, Const, Op, Operand, Value
+from ..passes.roots import is_view
 from ..rules import registry
 from ..rules.registry import ScalarRule
 from ..runtime import prims
+from ..typing_.specialised import is_outlined
 from .activity import Activity, flowing
-from .calls import is_outlined, parts, reads_whole
+from .calls import parts, reads_whole
 from .kinds import is_active_array, is_array, is_scalar, type_of
-from .roots import is_view
 from .shadows import Shadows
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from ..ir.dominators import dominators
 from ..ir.edit import split_block
 from ..ir.loops import Loop, loop_forest, preheader
 from ..passes.loop_canonical import add_preheader
+from ..passes.roots import Root, Roots
 from ..passes.shapes import known_dim
 from ..runtime import prims
-from .calls import is_outlined
-from .line import count_up
+from ..typing_.specialised import is_outlined
+from .loops.line import count_up
 from .reuse import clear, defined_in
-from .roots import Root, Roots
 from .writes import written_roots
 
 

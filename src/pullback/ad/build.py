@@ -22,22 +22,23 @@ from ..ir.builder import Builder
 from ..ir.core import CALL, IR, Const, Info, Op, Operand, Return, Value
 from ..passes.lcssa import lcssa
 from ..passes.manager import optimize
+from ..passes.roots import Roots
 from ..passes.rotate import rotate
 from ..runtime import prims
+from ..typing_.specialised import is_outlined
 from . import kinds
 from .activity import Activity, returned
 from .adjoint import Primal, check_losses, check_parts
 from .alternate import alternate
-from .calls import is_active_call, is_outlined, pair_of
-from .forwarding import forward_stores
+from .calls import is_active_call, pair_of
 from .kinds import is_active_array, is_array, is_scalar, type_of
+from .loops.forwarding import forward_stores
 from .overlap import decide_copies
-from .plan import Plan
-from .planning import make_plan
-from .records import Records
+from .planning.plan import Plan
+from .planning.planner import make_plan
+from .planning.records import Records
 from .reuse import reuse
 from .reverse import Reverse
-from .roots import Roots
 from .shadows import ON_HEAP, Shadows
 from .structure import normalise
 from .sums import cancel_zeros

@@ -27,17 +27,12 @@ from numba import types
 
 from ..ir.core import CALL, IR, Const, Op, Value
 from ..rules import registry
-from ..typing_.specialised import Flat, Specialised
+from ..typing_.specialised import Flat, Specialised, is_outlined
 from . import kinds
 from .kinds import is_active_array, is_array, is_scalar
 
 if TYPE_CHECKING:
     from .activity import Activity
-
-
-def is_outlined(op: Op) -> bool:
-    """Whether the call is to a ``Specialised`` function."""
-    return isinstance(op.callee, Specialised)
 
 
 def parts(ir: IR, call: Op) -> dict[int, Value]:

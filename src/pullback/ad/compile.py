@@ -17,28 +17,28 @@ from numba.core.dispatcher import Dispatcher
 
 from ..ir.core import IR
 from ..passes.manager import optimize, tidy
+from ..passes.roots import drop_labels, meets_arguments
 from ..rules import registry
 from ..typing_ import Flat, reflat
 from ..typing_.prim_types import PRIMS
+from ..typing_.specialised import is_outlined
 from .adjoint import check_leaves
-from .apart import set_apart
 from .assume import Either, assume, settle_units
 from .blas import products_in_place
 from .build import Built, build
-from .calls import is_outlined
 from .copies import drop_marks
 from .forward import Pushforward, forward
-from .fuse import fuse
-from .gather import gather
-from .giveback import give_back
 from .kinds import is_array
+from .loops.apart import set_apart
+from .loops.fuse import fuse
+from .loops.gather import gather
+from .loops.giveback import give_back
+from .loops.promote import promote
+from .loops.sweep import one_sweep
+from .loops.temporaries import hoist_temporaries
+from .loops.views import look_through
+from .loops.window import windows
 from .overlap import decide_copies
-from .promote import promote
-from .roots import drop_labels, meets_arguments
-from .sweep import one_sweep
-from .temporaries import hoist_temporaries
-from .views import look_through
-from .window import windows
 
 _lock = threading.RLock()
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from ..errors import CopiedView
 from ..ir.core import IR, Block, Loc, Op, Operand, Value
+from ..passes.roots import Root, Roots, is_view
 from ..runtime import prims
 from ..typing_ import Flat
-from .roots import Root, Roots, is_view
 from .writes import written_roots
 
 Place = tuple[Block, int]

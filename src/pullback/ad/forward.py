@@ -34,15 +34,16 @@ from ..ir.core import (
     Slot,
     Value,
 )
+from ..passes.roots import LABELS, Roots, is_view
 from ..rules import registry
 from ..rules.registry import ScalarRule
 from ..runtime import prims
+from ..typing_.specialised import is_outlined
 from . import kinds
 from .activity import Activity, flowing, returned
 from .adjoint import no_rule, partials, passed, product, uses
-from .calls import is_outlined, moving_of, pushforward_of
+from .calls import moving_of, pushforward_of
 from .kinds import is_array, is_scalar, type_of
-from .roots import LABELS, Roots, is_view
 
 #: array makers whose twin is a fresh array of zeros: (the maker for the twin, has a tape operand)
 MAKERS: dict[Any, Any] = {

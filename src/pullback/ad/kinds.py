@@ -8,6 +8,7 @@ from typing import Any
 from numba import types
 
 from ..ir.core import Operand, Value
+from ..typing_.lattice import is_array as is_array
 
 TAPE = types.int64  # a tape is the address of its memory
 
@@ -17,18 +18,9 @@ def _is_scalar(kind: type) -> bool:
     return issubclass(kind, (types.Float, types.Complex))
 
 
-@cache
-def _is_array(kind: type) -> bool:
-    return issubclass(kind, types.Array)
-
-
 def is_scalar(t: Any) -> bool:
     """A float or complex number: its cotangent flows by value."""
     return _is_scalar(type(t))  # type: ignore[arg-type]
-
-
-def is_array(t: Any) -> bool:
-    return _is_array(type(t))  # type: ignore[arg-type]
 
 
 def is_active_array(t: Any) -> bool:

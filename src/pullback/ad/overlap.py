@@ -7,8 +7,8 @@ every array value of the program that is differentiated is either a view or memo
 from __future__ import annotations
 
 from ..ir.core import CALL, IR, Const, Operand, Value
+from ..passes.roots import Roots
 from ..runtime import prims
-from .roots import Roots
 
 
 def decide_copies(ir: IR, *, apart: bool = True) -> bool:

@@ -21,11 +21,11 @@ from ..ir.edit import split_block
 from ..ir.loops import Loop, loop_forest, preheader
 from ..passes.loop_canonical import add_preheader
 from ..passes.ranges import Place, Prover
+from ..passes.roots import Roots
 from ..runtime import prims
+from ..typing_.specialised import is_outlined
 from . import kinds
-from .calls import is_outlined
-from .line import count_up
-from .roots import Roots
+from .loops.line import count_up
 
 
 def reuse(ir: IR) -> bool:

@@ -18,12 +18,12 @@ from numba import types
 from ..ir.builder import Builder
 from ..ir.core import CALL, IR, Block, Const, Op, Operand, Slot, Undef, Value
 from ..ir.loops import Loop
+from ..passes.roots import Roots, label
 from ..runtime import prims
 from . import adjoint, kinds
 from .kinds import is_scalar
-from .plan import Plan, Source
-from .records import Records, column_starts, place, trip_count
-from .roots import Roots, label
+from .planning.plan import Plan, Source
+from .planning.records import Records, column_starts, place, trip_count
 
 LATCH = 0
 

@@ -24,11 +24,12 @@ from ..ir.core import (
     Undef,
     Value,
 )
+from ..passes.roots import base, is_view
 from ..runtime import prims
+from ..typing_.specialised import is_outlined
 from .activity import Activity
-from .calls import Pair, is_outlined
+from .calls import Pair
 from .kinds import is_active_array
-from .roots import base, is_view
 
 ON_HEAP = {
     prims.empty: prims.heap_empty,

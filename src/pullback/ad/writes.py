@@ -11,11 +11,10 @@ from collections.abc import Iterator
 
 from ..errors import NoDerivativeError
 from ..ir.core import IR, Op, Value
+from ..passes.roots import Root, Roots
 from ..runtime import prims
-from ..typing_.specialised import Specialised
-from .calls import is_outlined
+from ..typing_.specialised import Specialised, is_outlined
 from .kinds import is_array
-from .roots import Root, Roots
 
 IN_PLACE = (prims.store, prims.assign, prims.accumulate, prims.product, prims.add_product)
 Params = dict[Specialised, frozenset[int]]

@@ -7,6 +7,7 @@ from typing import Any
 from numba import types
 
 from ..errors import NonScalarOutput
+from ..ir.core import Return
 from ..typing_ import ATuple, AVal
 from .arguments import Argnums, Call, Selection, check_differentiable, select, subtree
 from .flats import Prepared
@@ -75,7 +76,9 @@ def _entry_positions(prepared: Prepared) -> dict[Any, int]:
 
 def scalar_output(prepared: Prepared, result: Tree, has_aux: bool) -> list[bool]:
     """Which leaves of the result are differentiated. NonScalarOutput if that is not one real
-    number."""
+    number; a function that always raises has none to differentiate."""
+    if not any(isinstance(b.term, Return) for b in prepared.flat.ir):
+        return [False for _ in paths(result)]
     tree, rest = result, 0
     if has_aux:
         if not isinstance(result, ATuple) or len(result.elements) != 2:

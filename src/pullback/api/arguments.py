@@ -17,8 +17,9 @@ from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.np.ufunc.dufunc import DUFunc
 
-from ..errors import ArgnumsError, NotDifferentiable, NotLiftable
+from ..errors import ArgnumsError, NotDifferentiable, NotLiftable, of_type
 from ..ir.core import Loc
 from ..rules import registry
 from ..typing_ import ATuple
@@ -167,7 +168,10 @@ def target_of(f: Any) -> Target | Opaque:
     if isinstance(python_function(f), FunctionType):
         return Target(f)
     if not callable(f):
-        raise NotLiftable(f"a {type(f).__name__} is no function", hint="Pass the function first.")
+        raise NotLiftable(
+            f"{f!r:.60} is no function but an object of type {type(f).__name__}",
+            hint="Pass the function first, its arguments to what comes back: pb.grad(f)(x).",
+        )
     call = type(f).__call__
     if isinstance(python_function(call), FunctionType) and not isinstance(f, type):
         return Target(call, (f,))
@@ -176,7 +180,7 @@ def target_of(f: Any) -> Target | Opaque:
 
 def has_rule(f: Any) -> bool:
     """Whether what ``f`` does is known from elsewhere than its code."""
-    if registry.scalar(f) is not None or registry.has_body(f):
+    if registry.scalar(f) is not None or registry.has_body(f) or isinstance(f, DUFunc):
         return True
     return str(getattr(f, "__module__", "")).split(".")[0] in ("numpy", "scipy")
 
@@ -216,7 +220,8 @@ def _forwarding(f: Any, positional: int, keywords: tuple[str, ...]) -> Callable[
     name = getattr(f, "__name__", "call")
     name = name if name.isidentifier() else "call"
     scope = {"callee_": f, "__name__": "forwarding"}
-    exec(f"def {name}({takes}):\n    return callee_({gives})\n", scope)
+    source = f"def {name}({takes}):\n    return callee_({gives})\n"
+    exec(compile(source, f"<call of {name}>", "exec"), scope)
     return scope[name]
 
 
@@ -294,7 +299,7 @@ def check_differentiable(argument: Argument, tree: Tree, value: Any, loc: Any) -
     found = list(paths(tree))
     if any(carries(leaf.type) for _, leaf in found):
         return
-    what, hint = f"a {type(value).__name__}", "Select another argument by argnums."
+    what, hint = of_type(value), "Select another argument by argnums."
     if isinstance(tree, ATuple):
         what = "a tuple without a float in it"
     elif found and is_array(tree.type):
@@ -302,7 +307,7 @@ def check_differentiable(argument: Argument, tree: Tree, value: Any, loc: Any) -
     elif isinstance(value, (bool, np.bool_)):
         hint = f"Pass {float(value)}, or select another argument by argnums."
     elif isinstance(value, (int, np.integer)):
-        what, hint = f"an {type(value).__name__}", f"Pass {value}.0: integers have no derivative."
+        what, hint = of_type(value), f"Pass {value}.0: integers have no derivative."
     raise NotDifferentiable(
         f"argument {argument.name!r} is {what}", loc=loc, variable=argument.name, hint=hint
     )

@@ -19,8 +19,8 @@ from typing import Any
 from ..ad.assume import Unlikely
 from ..ad.build import Built, build
 from ..ad.compile import Kernel, Options, clean, polished, prepared
-from ..ad.plan import Plan, Source
-from ..ad.records import width
+from ..ad.planning.plan import Plan, Source
+from ..ad.planning.records import width
 from ..errors import TypeInstability
 from ..ir.core import IR, Loc, Value
 from ..runtime import prims

@@ -18,7 +18,7 @@ from numba._dispatcher import compute_fingerprint
 
 from ..ad.copies import settle
 from ..ad.tags import resolve
-from ..errors import AliasedArguments, PullbackError, ReadOnlyArgument, UnsupportedArgument
+from ..errors import AliasedArguments, PullbackError, ReadOnlyArgument, UnsupportedArgument, of_type
 from ..ir.core import const_key
 from ..rules import registry
 from ..typing_ import ATuple, AVal, Flat, Hidden, Static, abstract_of, flat
@@ -40,7 +40,7 @@ def abstract(value: Any, src: Any) -> Tree:
         return ATuple(tuple(parts), DictOf(tuple(value)))
     hint = _REFUSED.get(type(value).__module__)
     if hint is not None:
-        raise UnsupportedArgument(f"a {type(value).__name__} of Numba is not taken", hint=hint)
+        raise UnsupportedArgument(f"{of_type(value)} of Numba is not taken", hint=hint)
     return _writable(abstract_of(value, src))
 
 
@@ -177,7 +177,7 @@ class Prepared:
                     variable=self.names[i],
                     hint="Pass a copy, or let the function make one.",
                 )
-            if 0 in x.strides and any(s == 0 and n > 1 for s, n in zip(x.strides, x.shape)):
+            if not x.flags.forc and overlaps_itself(x):
                 self._aliased(i, i)
             for j in self.arrays:
                 if j != i and overlap(x, leaves[j]):
@@ -203,6 +203,17 @@ def overlap(x: np.ndarray, y: np.ndarray) -> bool:
         return np.shares_memory(x, y, max_work=work)
     except np.exceptions.TooHardError:
         return True
+
+
+def overlaps_itself(x: np.ndarray) -> bool:
+    """Whether two elements may be the same memory: an axis steps less far than those inside it
+    reach, as in windows that slide."""
+    reach = x.itemsize
+    for step, n in sorted((abs(s), n) for s, n in zip(x.strides, x.shape) if n > 1):
+        if step < reach:
+            return True
+        reach += step * (n - 1)
+    return False
 
 
 def prepare(target: Target, values: Values) -> Prepared:
@@ -263,7 +274,7 @@ def _memory(flattened: Flat) -> tuple[list[int], list[int | None]]:
     or is a view of."""
     from ..ad.build import _argument_of, _results
     from ..ad.build import _written as written
-    from ..ad.roots import Roots
+    from ..passes.roots import Roots
 
     ir = flattened.ir
     args, roots = list(ir.args), Roots(ir)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from ..ad.affine import Linear
-from ..ad.plan import Plan
+from ..ad.loops.affine import Linear
+from ..ad.planning.plan import Plan
 from ..ir.core import Const, Loc, Op, Operand, Value
 from ..ir.loops import CountedLoop, Loop
 from ..runtime import prims

@@ -109,10 +109,8 @@ class JacobianPlan(Plan):
         push = self.forward
         rows = [k for k, t in enumerate(push.results.types) if differentiable(t)]
         blocks: dict[tuple[int, int], Any] = {}
-        used: Sequence[Any] = leaves
         for p, index, tangents in self._units(leaves):
-            used = self._copies(leaves)
-            out = push.run(used, tangents)
+            out, used = self._pushed(push, leaves, tangents)
             if not blocks:
                 blocks = {
                     (k, q): self._block(out[k], leaves[q]) for k in rows for q in self.columns
@@ -124,12 +122,22 @@ class JacobianPlan(Plan):
                 if k in push.at:
                     blocks[k, p][(..., *index)] = out[push.at[k]]
         if not blocks:  # no elements
-            used = self._copies(leaves)
-            out = push.run(used, [None] * len(leaves))
+            out, used = self._pushed(push, leaves, [None] * len(leaves))
             blocks = {(k, q): self._block(out[k], leaves[q]) for k in rows for q in self.columns}
-        for i in self.prepared.written:
-            leaves[i][...] = used[i]
+        self._put_back(leaves, used)
         return self._finished(rows, blocks)
+
+    def _pushed(
+        self, push: Pushforward, leaves: tuple[Any, ...], tangents: list[Any]
+    ) -> tuple[Sequence[Any], list[Any]]:
+        """The results, and the arguments as one run leaves them: the caller's do not change, unless
+        the run raises."""
+        used = self._copies(leaves)
+        try:
+            return push.run(used, tangents), used
+        except BaseException:
+            self._put_back(leaves, used)
+            raise
 
     def _units(self, leaves: tuple[Any, ...]) -> Iterator[tuple[int, tuple[int, ...], list[Any]]]:
         """Each element of the arguments, with the tangents in its direction."""
@@ -151,6 +159,10 @@ class JacobianPlan(Plan):
         for i in self.prepared.written:
             used[i] = leaves[i].copy("K")
         return used
+
+    def _put_back(self, leaves: tuple[Any, ...], used: list[Any]) -> None:
+        for i in self.prepared.written:
+            leaves[i][...] = used[i]
 
     # -- reverse -------------------------------------------------------------------------------
     def by_rows(self, leaves: tuple[Any, ...]) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from ..errors import CotangentMismatch, HasPlace
+from ..errors import CotangentMismatch, HasPlace, of_type
 from ..typing_ import ATuple, AVal
 from ..typing_.lists import ListArray
 from ..typing_.statements import DictOf
@@ -167,4 +167,4 @@ def _word(x: Any) -> str:
         return f"an array of shape {x.shape}"
     if isinstance(x, (tuple, list)):
         return f"a {'list' if isinstance(x, list) else 'tuple'} of {len(x)}"
-    return "None" if x is None else f"a {type(x).__name__}"
+    return "None" if x is None else of_type(x)

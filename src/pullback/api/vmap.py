@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..context.ready.spmd import Lanes, Same, lane_values, refuse, vector
-from ..errors import LanesMismatch, LiftError, NotLiftable
+from ..errors import LanesMismatch, LiftError, NotLiftable, of_type
 from ..frontend import lift
 from ..ir.core import IR
 from .no_lanes import empty_result, example
@@ -182,7 +182,7 @@ def split(x: Any, axis: Any) -> Any:
         raise LanesMismatch(f"{axis!r} is no axis", hint="in_axes has ints and None.")
     if not _has_axes(x):
         raise LanesMismatch(
-            f"a {type(x).__name__} has no axis to map over",
+            f"{of_type(x)} has no axis to map over",
             hint="Say in_axes=None for what is the same in all lanes, or pass an array.",
         )
     if not -x.ndim <= axis < x.ndim:

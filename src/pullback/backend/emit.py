@@ -55,6 +55,7 @@ from ..runtime.native_core import (
 )
 from .ownership import Ownership
 from .parallel import elementary
+from .scopes import Builder, Memory
 from .sites import Sites
 
 Typed = tuple[Any, Any]  # a Numba type and an LLVM value of it
@@ -88,19 +89,21 @@ class Body:
     ``frame`` is the address of the call's frame; ``args`` are the values of the parameters, None
     for the tape, which is the frame. ``call`` emits the call of another function of the same unit.
     ``kernels`` are the names of the elementary functions that are called for many numbers at once.
+    ``apart``: whether arrays that are parameters share no memory.
     """
 
     def __init__(
         self,
         ir: IR,
         cx: Any,
-        builder: Any,
+        builder: Builder,
         frame: Any,
         args: Sequence[Any],
         restype: Any,
         sites: Sites,
         call: Callable[..., Typed],
         kernels: Collection[str] = (),
+        apart: bool = False,
     ) -> None:
         self.ir, self.cx, self.b, self.frame, self.restype = ir, cx, builder, frame, restype
         self.call = call
@@ -113,6 +116,7 @@ class Body:
         self.alive: set[Value] = set()
         self.slots: dict[Slot, Any] = {}
         self.exits: dict[frozenset[Value], Any] = {}
+        self.memory = Memory(ir, builder.function, apart)
 
     def holds(self, type: Any) -> bool:
         """Whether values of ``type`` hold counts of memory."""
@@ -308,7 +312,8 @@ class Body:
         if made.fails:
             operands = list(zip(sig.args, values, strict=True))
             cx = self.failing(self.sites.number[op], operands)
-        return sig.return_type, made.codegen(cx, self.b, sig, values)
+        with self.b.marking(self.memory.of(op)):
+            return sig.return_type, made.codegen(cx, self.b, sig, values)
 
     def failing(self, site: int, operands: Sequence[Typed]) -> Frame:
         alive = frozenset(self.alive)

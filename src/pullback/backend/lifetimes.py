@@ -17,12 +17,14 @@ from .slots import Slots
 
 
 class Lifetimes:
-    """``whole``: whether all values that die are looked after, not only iterators."""
+    """``whole``: whether all values that die are looked after, not only iterators; it is if there
+    are handlers or suspensions."""
 
-    def __init__(self, ir: IR, slots: Slots, portable: bool) -> None:
+    def __init__(self, ir: IR, slots: Slots, portable: bool, whole: bool = False) -> None:
         self.ir, self.slots, self.live = ir, slots, slots.live
         caught = handlers(ir)
-        self.whole = not portable and bool(caught or any(op.kind in SUSPENSIONS for op in ir.ops()))
+        whole = whole or bool(caught) or any(op.kind in SUSPENSIONS for op in ir.ops())
+        self.whole = whole and not portable
         if portable:
             candidates: set[Value] = set()
         elif self.whole:

@@ -87,15 +87,16 @@ def _own_globals(ir: IR, constants: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def lower_code(ir: IR, *, portable: bool = False) -> Lowered:
-    """The code object alone, with the constants that it expects in the globals (``portable``)."""
-    return Lowering(ir, portable).run()
+def lower_code(ir: IR, *, portable: bool = False, lets_go: bool = False) -> Lowered:
+    """The code object alone, with the constants that it expects in the globals (``portable``).
+    ``lets_go``: no intermediate result outlives its last use."""
+    return Lowering(ir, portable, lets_go).run()
 
 
 class Lowering:
     """One function on its way to a code object."""
 
-    def __init__(self, ir: IR, portable: bool) -> None:
+    def __init__(self, ir: IR, portable: bool, lets_go: bool = False) -> None:
         self.ir, self.portable = ir, portable
         stacking = Stacking(ir)
         self.slots = Slots(ir, stacking.held)
@@ -105,7 +106,7 @@ class Lowering:
         self.slots.place_free_cells()
         self.e = Encoder(ir, stacking, self.slots, portable)
         self.asm = self.e.asm
-        self.lifetimes = Lifetimes(ir, self.slots, portable)
+        self.lifetimes = Lifetimes(ir, self.slots, portable, lets_go)
         self.handlers = handlers(ir)
         self.checked = checked_params(ir)
         clears = self.checked or any(op.kind == "newcell" for op in ir.ops())

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
-from llvmlite import ir as ll
 from numba import types
 from numba.core import compiler
 from numba.core.compiler_lock import global_compiler_lock
@@ -31,6 +30,7 @@ from .emit import Body, Typed
 from .fingerprint import fingerprint
 from .parallel import kernels_for
 from .reductions import ordered_reductions
+from .scopes import Builder
 from .sites import TAKES_TAPE, Sites, raise_at
 
 
@@ -197,10 +197,14 @@ class Unit:
             args=["frame", *(f"a{k}" for k in range(len(params)))],
             kws=(),
             argtypes=(types.int64, *map(value_type, params)),
-            noalias=k == 0 and self.options.get("noalias", False),
+            noalias=self.apart(k),
             global_dict={"__name__": _dynamic_modname},
             uid=f"{self.number}x{k}",
         )
+
+    def apart(self, k: int) -> bool:
+        """Whether the array parameters of the function at position ``k`` share no memory."""
+        return k == 0 and self.options.get("noalias", False)
 
     def compile(self) -> Machine:
         main = self.describe(0)
@@ -230,12 +234,12 @@ class Unit:
     def emit(self, k: int) -> Any:
         """Emit the body of a function; returns Numba's call helper."""
         ir, (function, desc) = self.functions[k], self.declared[k]
-        builder = ll.IRBuilder(function.append_basic_block("entry"))
+        builder = Builder(function.append_basic_block("entry"))
         helper = self.cx.call_conv.init_call_helper(builder)
         frame, *values = self.cx.call_conv.decode_arguments(builder, desc.argtypes, function)
         tape, rest = tape_of(ir), iter(values)
         args = [None if p is tape else next(rest) for p in ir.args]
-        about = (desc.restype, self.sites, self.call, self.kernels)
+        about = (desc.restype, self.sites, self.call, self.kernels, self.apart(k))
         body = Body(ir, self.cx, builder, frame, args, *about)
         body.emit()
         if body.used_kernels:

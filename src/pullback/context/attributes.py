@@ -14,6 +14,20 @@ if TYPE_CHECKING:
 
 def attribute(room: Room, x: Any, name: str) -> Any:
     """``x.name``, with properties, ``__getattribute__`` and ``__getattr__`` in the context."""
+    try:
+        return _read(room, x, name)
+    except AttributeError as e:
+        say_whose(e, x, name)
+        raise
+
+
+def say_whose(e: AttributeError, x: Any, name: str) -> None:
+    """Reading an attribute tells the error what was read, if nobody has."""
+    if e.name is None and e.obj is None:
+        e.name, e.obj = name, x
+
+
+def _read(room: Room, x: Any, name: str) -> Any:
     t = type(x)
     getattribute, missing = lookup(t, "__getattribute__"), lookup(t, "__getattr__")
     try:

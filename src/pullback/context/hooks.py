@@ -6,15 +6,14 @@ function called. An error of this package passes as it is, so that a context can
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import HookFailed, PullbackError
+from . import frames
 from .filters import name_of
-from .frames import here
 
 if TYPE_CHECKING:
     from .context import Context
@@ -63,18 +62,14 @@ class Hooks:
 
     def guard(self, globals: dict[str, Any], spread: bool) -> Any:
         """What tells the errorhooks of what a call raises: a function with the globals of the
-        user's module, for those who look at the globals of the frame that called them; for those
-        who look at the frame itself, it is left out of the count; `warnings` and `logging` take it
-        for one of the import system, which they leave out."""
-        errorhook, getframe, warn, passed = self.errorhook, sys._getframe, warnings.warn, _passed
+        user's module, for those who look at the globals of the frame that called them."""
+        errorhook, warn, level = self.errorhook, warnings.warn, frames.plain_level
 
         def guarded(target: Any, g: Any, /, *args: Any, **kw: Any) -> Any:
-            if g is getframe:
-                args = (passed(getframe(), (args[0] if args else 0) + 1) - 1,)
-            elif g is warn and args[2:]:
-                args = (*args[:2], passed(getframe(), args[2]), *args[3:])
-            elif g is warn:
-                kw["stacklevel"] = passed(getframe(), kw.get("stacklevel", 1))
+            if g is warn:
+                args = (*args[:2], *map(level, args[2:3]), *args[3:])
+                if not args[2:]:
+                    kw["stacklevel"] = level(kw.get("stacklevel", 1))
             try:
                 return target(*args, **kw)
             except BaseException as e:
@@ -89,8 +84,7 @@ class Hooks:
                 raise
 
         f = guarded_spread if spread else guarded
-        code = f.__code__.replace(co_filename=_UNSEEN)
-        return FunctionType(code, globals, f.__name__, f.__defaults__, f.__closure__)
+        return FunctionType(f.__code__, globals, f.__name__, f.__defaults__, f.__closure__)
 
     def _spread(self, name: str) -> Any:
         hook = getattr(self, name)
@@ -99,18 +93,6 @@ class Hooks:
                 g, *(args if type(args) is tuple else ()), **(kw or {})
             )
         return lambda out, g, args, kw=None: hook(out, g, *args, **(kw or {}))
-
-
-_UNSEEN = f"{__file__}/importlib/_bootstrap"
-
-
-def _passed(guard: Any, n: int) -> int:
-    """The number, from a guard on, of the frame that without guards is number ``n``, at least 1."""
-    frame, passed = guard, 1
-    while n > 0 and frame is not None:
-        frame, passed = frame.f_back, passed + 1
-        n -= frame is None or frame.f_code.co_filename != _UNSEEN
-    return passed
 
 
 class Missing:
@@ -135,6 +117,6 @@ def failure(hook: str, g: Any, e: BaseException) -> HookFailed:
         called = repr(type(g).__name__)
     return HookFailed(
         f"{hook} raised {type(e).__name__}: {e}, at a call of {called}",
-        loc=here(),
+        loc=frames.here(),
         hint="A hook watches; raise a PullbackError in it to stop the run.",
     )

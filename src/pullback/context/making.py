@@ -16,6 +16,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from . import protocols
+from .frames import left_out
 
 _UNUSUAL = 0x4 | 0x8 | 0x20 | 0x80 | 0x200
 """Flags of code with ``*args`` or ``**kw``, and of generators and coroutines, which show names."""
@@ -48,7 +49,7 @@ def _maker(code: CodeType, cells: tuple[CellType, ...]) -> CodeType:
     ops += [("RETURN_VALUE", 0)]
     made = bytes(x for name, arg in ops for x in (dis.opmap[name], arg))
     return like.replace(
-        co_code=like.co_code[:-2] + made, co_consts=(code, cells), co_filename=__file__
+        co_code=like.co_code[:-2] + made, co_consts=(code, cells), co_filename=left_out(__file__)
     )
 
 
@@ -98,7 +99,9 @@ def _written(source: str, n: int | None) -> Callable[..., Any]:
     names = ["*args"] if n is None else [f"x{k}" for k in range(n)]
     more = "".join(f", {x}" for x in names)
     space: dict[str, Any] = {}
-    exec(compile(source.format(args=", ".join(names), more=more), __file__, "exec"), space)
+    exec(
+        compile(source.format(args=", ".join(names), more=more), left_out(__file__), "exec"), space
+    )
     found: Callable[..., Any] = space["bind"]
     return found
 

@@ -310,7 +310,7 @@ def construct(room: Room, cls: type, /, *args: Any, **kw: Any) -> Any:
         made = room.call(new, cls, *args, **kw)
     else:
         made = new(cls, *args, **kw)
-    if isinstance(made, cls):
+    if cls in type(made).__mro__:  # isinstance may be the user's code
         init = lookup(type(made), "__init__")
         if not in_python(init):
             type(made).__init__(made, *args, **kw)

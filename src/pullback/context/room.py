@@ -7,6 +7,7 @@ call decides it; the primitive itself runs under the contexts further out.
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from collections.abc import Sequence
 from types import CellType, FunctionType, MethodType
@@ -16,7 +17,7 @@ from ..backend.lower import lower_code
 from ..errors import LiftError, NotLiftable
 from ..frontend import lift
 from ..ir import intrinsics
-from . import builtin_sites, callbacks, making, protocols, sites
+from . import builtin_sites, callbacks, frames, making, protocols, sites
 from .filters import Filter
 from .hooks import Hooks
 from .passes import run_passes
@@ -85,6 +86,7 @@ class Room:
         )
         names: set[str] = {f.__name__ for f in (*callbacks.CALLERS, *protocols.CALLED_BY_NAME)}
         names |= {*callbacks.CALLING_METHODS, *(n for x in self.lookups for n in x.names)}
+        names.add(sys._getframe.__name__)
         self.watched_names: Any = Everything() if general or self.hooked else frozenset(names)
         outer = tuple(type(c) for c in contexts[1:])
         stamps = tuple(type(c)._stamp() for c in contexts)
@@ -244,6 +246,8 @@ class Room:
             return self._method(g, args, names, force)
         if kind is functools.partial:
             return self._partial(g, args, names, force)
+        if g is sys._getframe:
+            return Found(frames.get_frame, True)
         if kind is callbacks.Handed:
             return Found(self.dispatched(g.__wrapped__) if g._room is self else g)
         if isinstance(g, type) and protocols.is_constructed(g):
@@ -364,7 +368,7 @@ class Room:
             return None
         ir = run_passes(ir, [type(p.ctx) for p in self.stack], signature, f)
         rewriting = Rewriting(ir, self.watch)
-        return Compiled(lower_code(rewriting.run()).code, rewriting.needs)
+        return Compiled(lower_code(rewriting.run(), lets_go=True).code, rewriting.needs)
 
     def cells(self, compiled: Compiled, globals: dict[str, Any]) -> tuple[CellType, ...]:
         """New cells with what the code needs; what sites may share is shared."""

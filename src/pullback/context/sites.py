@@ -13,7 +13,7 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodT
 from typing import TYPE_CHECKING, Any
 
 from ..ir import intrinsics
-from .attributes import attribute, is_plain_attribute, write, writer
+from .attributes import attribute, is_plain_attribute, say_whose, write, writer
 from .making import constructor, copies_of, resolver, takes_exactly
 from .protocols import OPERATOR_NAMES, is_static, iterate_loop, opened, protocol
 from .shortcuts import AS_IS, first_step, may_decline, reader_of
@@ -282,7 +282,11 @@ def attribute_site(room: Room, name: str) -> Callable[[Any], Any]:
             return getattr(x, name)
         last, target, _ = memory[0]
         if t is last:
-            return target(x)
+            try:
+                return target(x)
+            except AttributeError as e:
+                say_whose(e, x, name)
+                raise
         if is_static(t):
             static.add(t)
         elif is_plain_attribute(t, name):
@@ -293,7 +297,7 @@ def attribute_site(room: Room, name: str) -> Callable[[Any], Any]:
             target = None if reader is None else room.lasting(reader)
             if target is not None:
                 remember(room, memory, (t, target, False))
-                return target(x)
+                return read(x)
             return attribute(room, x, name)
         return getattr(x, name)
 

@@ -48,6 +48,15 @@ def _table(version: tuple[int, int]) -> Table:
     return import_module(f"{__package__}.opcodes_{version[0]}{version[1]}").TABLE
 
 
+def described(f: Any) -> str:
+    """What an object that is no Python function is, for messages."""
+    if isinstance(f, type):
+        return f"the class {f.__qualname__}"
+    if callable(f) and hasattr(f, "__name__"):
+        return f"{f.__name__}, which is written in C"
+    return f"{f!r:.60}, an object of type {type(f).__name__}"
+
+
 def lift(f: Callable[..., Any]) -> IR:
     """The IR of a Python function (of an ``@njit`` dispatcher: of the function it compiles; its
     options are kept in ``info.options``; of a bound method: of its function).
@@ -63,10 +72,9 @@ def lift(f: Callable[..., Any]) -> IR:
     if isinstance(f, MethodType):
         f = f.__func__
     if not isinstance(f, FunctionType):
-        name = getattr(f, "__qualname__", None) or type(f).__name__
         raise NotLiftable(
-            f"{name!r} is a {type(f).__name__}: there is no Python code behind it",
-            hint="Pass a function written in Python.",
+            f"there is no Python code behind {described(f)}",
+            hint="Pass a function written in Python; one that calls this, if need be.",
         )
     code = f.__code__
     info = describe(code, f.__globals__)

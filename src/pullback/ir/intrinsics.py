@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections.abc
 import itertools
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 
@@ -97,21 +98,27 @@ def list_to_tuple(items: list[Any]) -> tuple[Any, ...]:
 
 
 # -- unpacking and calls ---------------------------------------------------------------------------
-def unpack(items: Any, n: int) -> tuple[Any, ...]:
-    """The ``n`` items; ValueError if there are more or less."""
+def _unpacked(items: Any) -> Iterator[Any]:
+    """Nobody is asked how many items there are; there may be no end of them."""
     if not (hasattr(items, "__iter__") or hasattr(items, "__getitem__")):
         raise TypeError(f"cannot unpack non-iterable {type(items).__name__} object")
-    got = tuple(itertools.islice(items, n + 1))
+    return iter(items)
+
+
+def unpack(items: Any, n: int) -> tuple[Any, ...]:
+    """The ``n`` items; ValueError if there are more or less."""
+    rest = _unpacked(items)
+    got = tuple(itertools.islice(rest, n))
     if len(got) < n:
         raise ValueError(f"not enough values to unpack (expected {n}, got {len(got)})")
-    if len(got) > n:
+    for _ in rest:
         raise ValueError(f"too many values to unpack (expected {n})")
     return got
 
 
 def unpack_ex(items: Any, before: int, after: int) -> tuple[Any, ...]:
     """``*a, rest, *b = items``: the first ``before``, a list of the middle, the last ``after``."""
-    got = list(items)
+    got = list(_unpacked(items))
     if len(got) < before + after:
         raise ValueError(
             f"not enough values to unpack (expected at least {before + after}, got {len(got)})"
@@ -171,8 +178,8 @@ def _running(*_: Any) -> NoReturn:
 
 def has_meaning_alone(f: Any) -> bool:
     """Whether an operation can be called: not only as an opcode of the function that is running."""
-    code: Any = getattr(f, "__code__", None)
-    return getattr(f, "__module__", None) != __name__ or "_running" not in code.co_names
+    ours = getattr(f, "__module__", None) == __name__
+    return not ours or _running.__name__ not in f.__code__.co_names
 
 
 def match_class(subject: Any, cls: Any, names: tuple[str, ...], count: int) -> Any:

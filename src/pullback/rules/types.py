@@ -44,12 +44,16 @@ def known(a: Any, default: Any = None) -> Any:
         parts = [known(e) for e in a.elements]
         return slice(*parts) if is_slice(a) else (a.cls or tuple)(parts)
     if not is_known(a):
-        raise NotKnown
+        raise NotKnown(a)
     return a.const
 
 
 class NotKnown(Exception):
-    """An argument that decides the shape of the code is not known before it runs."""
+    """An argument that decides the shape of the code, ``what``, is not known before it runs."""
+
+    def __init__(self, what: Any) -> None:
+        self.what = what
+        super().__init__(what)
 
 
 def is_array(a: Any) -> bool:

@@ -226,13 +226,23 @@ def give_back(memory: Memory) -> None:
         memory.register()
     if memory.turned:
         memory.reset()
-        if memory.capacity + sum(m.capacity for m in _idle) > KEPT:
+        if memory.capacity > KEPT:
             return
     else:
         memory.words[STATE] = memory.start
+    # asked each time: it may not have been idle when the others were given back
+    if _idle and memory.capacity + sum(m.capacity for m in list(_idle)) > KEPT:
+        return
     _idle.append(memory)
 
 
 def clear_buffers() -> None:
-    """Free the memory kept for later calls."""
+    """Free the memory kept for later calls.
+
+    Tapes, private copies and shadows live in memory that calls hand on to each other, up to 1 GiB
+    in all. What calls in progress and pullbacks hold is not touched.
+
+        gradient = pb.grad(loss)(x)  # a long loop, a large tape
+        pb.clear_buffers()
+    """
     _idle.clear()

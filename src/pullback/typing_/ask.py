@@ -46,6 +46,7 @@ def _resolve(callee: Any, args: tuple[Any, ...]) -> Any:
         AttributeError,
         NotImplementedError,
         KeyError,
+        AssertionError,
     ):
         return None
 
@@ -122,6 +123,7 @@ def _overload(template: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
                 found = template._overload_func(*attempt, **kws)
         except (errors.NumbaError, TypeError, AttributeError, ValueError, NotImplementedError):
             continue
-        if found is not None:
-            return found[1] if isinstance(found, tuple) else found
+        found = found[1] if isinstance(found, tuple) else found
+        if callable(found):  # some say False
+            return found
     return None

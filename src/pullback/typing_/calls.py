@@ -99,11 +99,20 @@ def body_of(f: Any, args: tuple[Any, ...], kw: dict[str, Any] | None = None) -> 
         return registry.body_for(f, args, kw)
     except (AttributeError, TypeError, ValueError, IndexError) as e:
         raise TypingError(f"{name_of(f)}({_shown(args, kw)}): {e}") from e
-    except NotKnown:
-        raise TypingError(
-            f"{name_of(f)}({_shown(args, kw)}) needs a value that is not known at typing",
-            hint="pass it as a constant",
-        ) from None
+    except NotKnown as e:
+        error = TypingError(
+            f"{name_of(f)}({_shown(args, kw)}) {_depends(e.what, kw)}",
+            hint="Write a constant, or make it an argument of the function (an int, not an array's "
+            "element); where it is one of a few, branch and write each.",
+        )
+        error.about = e.what
+        raise error from None
+
+
+def _depends(what: Any, kw: dict[str, Any] | None) -> str:
+    """The keyword whose value decides, if it is one."""
+    named = next((k for k, v in (kw or {}).items() if v is what), None)
+    return f"depends on {named or 'a number'}, which must be known when it is compiled"
 
 
 def _shown(args: tuple[Any, ...], kw: dict[str, Any] | None) -> str:

@@ -20,7 +20,7 @@ from .lists import ListArray, list_prefix, list_store, new_list
 from .specialised import Cell
 
 _SCOPE = dict(
-    dim=prims.dim, load=prims.load, store=prims.store, empty=prims.empty, own=prims.own,
+    dim=prims.dim, load=prims.load, store=prims.store, empty=prims.empty,
     subview=prims.subview, cast=prims.cast,
 )  # fmt: skip
 
@@ -86,7 +86,10 @@ def _new_list(r: Any, c: Call) -> Action:
 
 def widen_content(cell: Cell, item: Abstract) -> None:
     if not is_scalar(item.type):
-        raise TypingError(f"{item!r} is an item of a list that grows", hint="fill an array")
+        raise TypingError(
+            f"a list that grows has {item!r} as an item, and only numbers can be",
+            hint="fill an array, np.empty(...), which may have a row for each",
+        )
     try:
         new = widen(item) if cell.content is None else join(cell.content, widen(item))
     except NoJoin:
@@ -131,6 +134,17 @@ def put(x, i, v):
 """
 
 
+CUT = """\
+def cut(x, i):
+    part = x[i]
+    n = dim(part, 0)
+    out = empty(TO, "C", n)
+    for k in range(n):
+        store(out, load(part, k), k)
+    return out
+"""
+
+
 def list_getitem(r: Any, c: Call) -> Action:
     i = c.args[1]
     inner = unwrapped(c)
@@ -138,7 +152,8 @@ def list_getitem(r: Any, c: Call) -> Action:
     if isinstance(i.type, types.Integer):
         return on_arrays(r.enter(inner, function("item", ITEM, **_SCOPE)), c)
     if isinstance(i, ATuple) and i.cls is slice:
-        f = function("cut", "def cut(x, i):\n    return own(x[i])\n", **_SCOPE)
+        to = numpy_support.as_dtype(inner.args[0].type.dtype)
+        f = function("cut", CUT, TO=to, **_SCOPE)
         return as_list(on_arrays(r.enter(inner, f), c))
     raise TypingError(f"a list is indexed by {i!r}")
 

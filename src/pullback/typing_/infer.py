@@ -36,12 +36,13 @@ from ..ir.core import (
     Undef,
     Value,
 )
-from ..ir.dominators import reverse_postorder
+from ..ir.dominators import depth_first, reverse_postorder
 from . import capture, iteration
 from .actions import Action, Known
 from .lattice import (
     NONE,
     Abstract,
+    ATuple,
     AVal,
     NoJoin,
     constant,
@@ -65,8 +66,14 @@ class Bottom(Exception):
     """An operand has no value yet: no path to here is known to return."""
 
 
+def bodies_first(ir: IR) -> list[int]:
+    """The blocks in a reverse postorder that has the body of a loop before what follows it: what is
+    found out in the loop holds there too."""
+    return depth_first({b.id: b.successors[::-1] for b in ir}, ir.entry.id)[::-1]
+
+
 class Sweep:
-    """Inference of one spec: blocks are visited in reverse postorder while something changes."""
+    """Inference of one spec: blocks are visited in order while something changes."""
 
     def __init__(self, engine: Any, spec: Spec) -> None:
         self.engine, self.spec, self.ir = engine, spec, spec.ir
@@ -74,7 +81,7 @@ class Sweep:
         self.constants = spec.constants
         self.seen: dict[Op, tuple[Any, ...]] = {}
         self.rpo = reverse_postorder(self.ir)
-        self.index = {b: i for i, b in enumerate(self.rpo)}
+        self.index = {b: i for i, b in enumerate(bodies_first(self.ir))}
         self.users = _users(self.ir)
         self.definitions: dict[Value, Op] | None = None
         self.dirty: set[int] = set()
@@ -161,9 +168,31 @@ class Sweep:
         """The error at the user's place: not inside a body of this package."""
         if e.loc is not None and not getattr(e, "trusted", False):
             return e
-        new: Any = type(e)(e.what, loc=op.loc, variable=e.variable, hint=e.hint)
+        variable = e.variable or self.blamed(op, e.about) or self.variable(op)
+        new: Any = type(e)(e.what, loc=op.loc, variable=variable, hint=e.hint)
         new.trusted = self.spec.trusted
         return new
+
+    def blamed(self, op: Op, about: Any) -> str | None:
+        """The variable of the operand with this abstract value, or that it is computed from."""
+        for x in op.args[1:] if about is not None else ():
+            if not isinstance(x, Value):
+                continue
+            a = self.values.get(x)
+            if a is about or (isinstance(a, ATuple) and any(e is about for e in a.elements)):
+                made = self.definition(x)
+                return x.name or (None if made is None else self.variable(made))
+        return None
+
+    def variable(self, op: Op) -> str | None:
+        """The user's first variable among the operands; of a method, whose it is."""
+        for x in op.args:
+            read = self.definition(x)
+            if read is not None and read.is_call(getattr):
+                x = read.args[1]
+            if isinstance(x, Value) and x.name is not None:
+                return x.name
+        return None
 
     def definition(self, x: Operand) -> Op | None:
         """The operation that defines an operand, if one does."""
@@ -310,14 +339,14 @@ class Sweep:
             self.dirty.add(edge.target)
 
     def returned(self, a: Abstract, loc: Loc) -> None:
+        """A function that calls itself returns no constants: the call is one of many. (That it does
+        may be found out after its first return.)"""
         spec = self.spec
-        if spec.result is None:
-            spec.result = widen(a) if spec.recursive else a
-        else:
-            try:
-                spec.result = join(spec.result, a)
-            except NoJoin:
-                raise join_error("return value", spec.result, a, loc) from None
+        try:
+            new = a if spec.result is None else join(spec.result, a)
+        except NoJoin:
+            raise join_error("return value", spec.result, a, loc) from None
+        spec.result = widen(new) if spec.recursive else new
 
     def note_instability(self, p: Value, old: Any, a: Any, new: Any, loc: Loc) -> None:
         """Remember a join that changes a type: an accumulator that starts as an int, ..."""

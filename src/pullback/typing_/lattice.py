@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types as pytypes
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Union
 
 import numpy as np
@@ -150,8 +151,13 @@ def is_scalar(t: Any) -> bool:
     return isinstance(t, (types.Number, types.Boolean))
 
 
+@cache
+def _is_array(kind: type) -> bool:
+    return issubclass(kind, types.Array)
+
+
 def is_array(t: Any) -> bool:
-    return isinstance(t, types.Array)
+    return _is_array(type(t))  # type: ignore[arg-type]
 
 
 def scalar(type: Any, py: bool = False) -> AVal:

@@ -1,8 +1,9 @@
-"""Lists that a loop fills: arrays of the right length, allocated before the loop.
+"""Lists that a loop fills: arrays with room for an item from each iteration, made before the loop.
 
-`grown` rewrites the lifted function: where a list gets exactly one item in each iteration of a loop
-over something countable (a comprehension, or ``append`` in a ``for``), the append becomes a store
-at a counter. What is not of this form is left, and refused by typing.
+`grown` rewrites the lifted function: where a list gets at most one item in each iteration of a loop
+over something countable (a comprehension, or ``append`` in a ``for``), the append becomes a store.
+If each iteration has one, its number says where; where some append nothing or the loop is left
+early, the length is counted in a cell. What is not of this form is left, and refused by typing.
 """
 
 from __future__ import annotations
@@ -12,9 +13,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir import intrinsics
-from ..ir.core import IR, Block, Const, ForIter, Jump, Op, Operand, Return, Value
+from ..ir.core import (
+    GETCELL,
+    IR,
+    NEWCELL,
+    SETCELL,
+    Block,
+    Const,
+    ForIter,
+    Jump,
+    Op,
+    Operand,
+    Return,
+    Value,
+)
 from ..ir.dominators import DomTree, dominators
 from ..ir.loops import Loop, loop_forest
+
+COUNT = "length"  # the name of the cell
 
 
 class ListArray:
@@ -44,7 +60,8 @@ def list_prefix(target: Any, n: int) -> Any:
 @dataclass
 class Growth:
     """A list that a loop fills: the operation that makes it, the one that appends ``item``, the
-    loop, and the operation that only fetches ``append``, if there is one."""
+    loop, and the operation that only fetches ``append``, if there is one. ``exact``: whether each
+    iteration appends, and the list is used only when all have."""
 
     made: Op
     append: Op
@@ -52,6 +69,7 @@ class Growth:
     block: Block
     loop: Loop
     fetch: Op | None
+    exact: bool = True
 
 
 def grown(ir: IR) -> IR:
@@ -66,7 +84,7 @@ def grown(ir: IR) -> IR:
         tree = dominators(copy)
         growth = find(copy, tree, made)
         if growth is not None:
-            rewrite(copy, tree, growth)
+            (rewrite if growth.exact else rewrite_counting)(copy, tree, growth)
             found = True
     return copy if found else ir
 
@@ -124,12 +142,18 @@ def find(ir: IR, tree: DomTree, made: Op) -> Growth | None:
     header = ir.blocks[loop.header]
     if not isinstance(header.term, ForIter) or forest.innermost(home.id) is not loop.parent:
         return None
-    if not all(tree.dominates(block.id, latch) for latch in loop.latches):
-        return None
     if len(loop.entries) != 1 or not isinstance(ir.blocks[loop.entries[0][0]].term, Jump):
         return None
-    growth = Growth(made, append, item, block, loop, fetch)
-    return growth if _uses_agree(ir, tree, growth) else None
+    always = all(tree.dominates(block.id, latch) for latch in loop.latches)
+    ended = header.term.exhausted.target
+    alone = ir.predecessors()[ended] == [loop.header]
+    for growth, from_ in (
+        (Growth(made, append, item, block, loop, fetch, True), ended),
+        (Growth(made, append, item, block, loop, fetch, False), loop.header),
+    ):
+        if ((always and alone) or not growth.exact) and _uses_agree(ir, tree, growth, from_):
+            return growth
+    return None
 
 
 def _appends(ir: IR, v: Value) -> Any:
@@ -145,19 +169,15 @@ def _appends(ir: IR, v: Value) -> Any:
                     yield o, o.args[1] if one else None, b, op if len(calls) == 1 and one else None
 
 
-def _uses_agree(ir: IR, tree: DomTree, g: Growth) -> bool:
-    """Whether each other use is inside the loop or only after its regular end."""
+def _uses_agree(ir: IR, tree: DomTree, g: Growth, start: int) -> bool:
+    """Whether each other use is inside the loop or behind the block ``start``."""
     if g.item is None or (g.fetch is None and g.append.callee is not intrinsics.list_append):
         return False
-    term = ir.blocks[g.loop.header].term
-    assert isinstance(term, ForIter)
-    end = term.exhausted.target
-    alone = ir.predecessors()[end] == [g.loop.header]
     for block in ir:
         uses = any(g.made.result in op.args for op in block.ops) or _leaves_with(block, g)
         if not uses or block.id in g.loop.blocks:
             continue
-        if not (alone and tree.dominates(end, block.id)):
+        if not tree.dominates(start, block.id):
             return False
     return not any(_leaves_with(ir.blocks[b], g) for b in g.loop.blocks)
 
@@ -192,6 +212,47 @@ def rewrite(ir: IR, tree: DomTree, g: Growth) -> None:
     g.append.attr = None
     for block in ir:
         block.ops = [op for op in block.ops if op is not g.made and op is not g.fetch]
+
+
+def rewrite_counting(ir: IR, tree: DomTree, g: Growth) -> None:
+    """The length is counted in a cell: wherever the list is used, it is as long as that says."""
+    loc, old = g.made.loc, g.made.result
+    term = ir.blocks[g.loop.header].term
+    assert isinstance(term, ForIter)
+    items = g.made.posargs
+    made = ir.call(new_list, term.iterator, *items, loc=loc, name=old.name)
+    count = Op(NEWCELL, ir.value(), (Const(len(items)),), COUNT, loc)
+    entry = ir.blocks[g.loop.entries[0][0]]
+
+    def prefix(ops: list[Op]) -> Value:
+        n = Op(GETCELL, ir.value(), (count.result,), COUNT, loc)
+        cut = ir.call(list_prefix, made.result, n.result, loc=loc)
+        ops += [n, cut]
+        return cut.result
+
+    for block in ir:
+        ops: list[Op] = []
+        for op in block.ops:
+            if op is g.append:
+                n = Op(GETCELL, ir.value(), (count.result,), COUNT, loc)
+                more = ir.call(operator.add, n.result, Const(1), loc=op.loc)
+                op.args, op.attr = (Const(list_store), made.result, n.result, g.item), None
+                noted = Op(SETCELL, ir.value(), (count.result, more.result), COUNT, loc)
+                ops += [n, op, more, noted]
+            elif op is not g.made and op is not g.fetch:
+                if old in op.args:
+                    cut = prefix(ops)
+                    op.args = tuple(cut if x is old else x for x in op.args)
+                ops.append(op)
+        if old in block.term.operands or any(old in e.args for e in block.edges):
+            cut = prefix(ops)
+            _substitute(block, old, cut)
+        block.ops = ops
+    entry.ops += [made, count]
+
+
+def _substitute(block: Block, old: Value, new: Value) -> None:
+    block.term.map(lambda x: new if x is old else x)
 
 
 def _replace_uses(ir: IR, tree: DomTree, g: Growth, made: Value, counter: Value) -> None:

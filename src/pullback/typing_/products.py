@@ -24,6 +24,7 @@ from .lattice import (
     scalar_kind,
     static,
 )
+from .lists import ListArray
 from .statements import ClosureOf, DictOf, MethodOf
 
 
@@ -184,6 +185,21 @@ def attribute(r: Any, c: Call, x: ATuple, name: str) -> Action:
     return Rearrange(ATuple((x,), MethodOf(name)), lambda forms: (forms[1],))
 
 
+_ARRAY = "make an array first, np.empty(...), and count how much of it is filled"
+_HINTS = {
+    "append": "a list grows by at most one append an iteration of a for loop over something "
+    f"countable, and is used behind its start; else {_ARRAY}",
+    "pop": f"read the last item by s[-1]; {_ARRAY}: n -= 1 takes one off",
+    "sort": "write np.sort(np.array(s)), which makes an array",
+    **dict.fromkeys(("extend", "insert", "remove", "clear", "reverse"), _ARRAY),
+}
+
+
+def no_list_method(name: str) -> TypingError:
+    """The error for a method of lists that compiled code does not have."""
+    return TypingError(f"a list has no method {name!r} in compiled code", hint=_HINTS.get(name))
+
+
 def method(r: Any, c: Call, name: str) -> Action:
     x = c.args[0]
     assert isinstance(x, ATuple)
@@ -198,6 +214,8 @@ def method(r: Any, c: Call, name: str) -> Action:
     if x.is_tuple and hasattr(found, "__code__"):
         c.fn = static(found)
         return r.resolve(c)
+    if x.cls in (list, ListArray):
+        raise no_list_method(name)
     raise TypingError(f"{x!r} has no method {name!r} in compiled code")
 
 

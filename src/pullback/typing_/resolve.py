@@ -15,10 +15,12 @@ import numpy as np
 from numba import njit
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
+from numba.np.ufunc.dufunc import DUFunc
 
 from ..errors import LiftError, TypingError
 from ..ir.core import Op
 from ..rules import registry
+from ..rules.numpy.vectorized import vectorized_body
 from ..runtime import prims
 from . import ask, growing, language, scalars
 from .actions import Action, Known, Leaf, Via
@@ -131,7 +133,8 @@ class Resolver(Entering):
             return self.enter(c, f, place=c.fn.src)
         if isinstance(f, Dispatcher):
             return self.dispatcher(c, f)
-        return self.numba(c, f)
+        body = vectorized_body(f, c.args) if isinstance(f, DUFunc) and not c.kw else None
+        return self.numba(c, f) if body is None else self.enter(c, body)
 
     # -- numbers -------------------------------------------------------------------------------
     def number_call(self, c: Call, f: Any) -> Action | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..ir.core import IR, Slot
+from ..ir.core import IR, Op, Slot
 from .access import Hidden, Static
 from .lattice import Abstract
 
@@ -124,6 +124,11 @@ class Flat:
     statics: list[Static] = field(default_factory=list)
     specialised: list[Specialised] = field(default_factory=list)
     semantics: Semantics = PYTHON
+
+
+def is_outlined(op: Op) -> bool:
+    """Whether the call is to a ``Specialised`` function."""
+    return isinstance(op.callee, Specialised)
 
 
 class CellSlots(NamedTuple):

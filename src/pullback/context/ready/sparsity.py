@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import of_type
 from ..context import Context, function_of
 from ..filters import is_library
 from ..protocols import has_special_methods
@@ -282,7 +283,7 @@ def _runs(f: Callable[..., Any], x: np.ndarray, args: tuple[Any, ...]) -> Iterat
             deps = ctx.of(out)
             found = dep.empty(dep.shape_of(out)) if deps is None else deps
             if deps is None and ctx.hides(out):
-                raise Untraceable(f"the result is a {type(out).__name__}")
+                raise Untraceable(f"the result is {of_type(out)}")
         except Untraceable:
             yield None
             return

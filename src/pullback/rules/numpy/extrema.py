@@ -16,7 +16,7 @@ from ..source import Writer
 from ..types import dtype
 from .reduce import OUT, Plan, build, register
 
-NO_IDENTITY = "zero-size array to reduction operation which has no identity"
+UFUNCS = {"max": "maximum", "min": "minimum", "nanmax": "fmax", "nanmin": "fmin"}
 
 
 def _search(w: Writer, p: Plan, name: str) -> None:
@@ -58,7 +58,9 @@ def _extremum(name: str, signature: str, p: Plan) -> Callable[..., Any] | None:
                         w("y = y + (v - first) / c")
         return "y"
 
-    return build(name, signature, p, cell, NO_IDENTITY)
+    ufunc = UFUNCS.get(name.replace("a", "", 1) if name.startswith("am") else name, name)
+    empty = f"zero-size array to reduction operation {ufunc} which has no identity"
+    return build(name, signature, p, cell, empty)
 
 
 def _position(name: str, signature: str, p: Plan) -> Callable[..., Any] | None:

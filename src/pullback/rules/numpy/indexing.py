@@ -18,7 +18,7 @@ from ..registry import body, method_is
 from ..source import Writer, function
 from ..types import dtype, is_array, is_integer, is_known, is_slice, is_tuple, known, ndim
 from .assign import assign, assign_part, cast_expr
-from .loops import MISMATCH, dims, make, subscript
+from .loops import dims, make, shape_text, subscript
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,14 @@ def is_basic(axes: list[Axis]) -> bool:
 @dataclass(frozen=True)
 class Plan:
     """``view``: what is basic, as text after x, with whole axes where arrays index. ``arrays``: the
-    (axis of the view, expression, rank) of each array. ``rank``: of the view. ``front``: whether
-    the indexed axes come first in the result, because something stands between the arrays."""
+    (axis of the view, expression, rank) of each array, ``masks`` the (axis of the view, expression,
+    axis) of each axis of a mask. ``rank``: of the view. ``first``: the axis of the result where the
+    indexed ones are, 0 if something stands between the arrays."""
 
     view: str
     setup: tuple[str, ...]
     arrays: tuple[tuple[int, str, int], ...]
+    masks: tuple[tuple[int, str, int], ...]
     rank: int
     first: int
 
@@ -104,6 +106,7 @@ def plan(axes: list[Axis], rank: int) -> Plan | None:
     setup: list[str] = []
     view: list[str] = []
     arrays: list[tuple[int, str, int]] = []
+    masks: list[tuple[int, str, int]] = []
     advanced: list[int] = []
     at = 0
     for step, a in enumerate(axes):
@@ -122,6 +125,7 @@ def plan(axes: list[Axis], rank: int) -> Plan | None:
             name = f"p{step}"
             if a.kind == "mask":
                 setup.append(f"{name} = nonzero({a.text})")
+                masks += [(at + j, a.text, j) for j in range(count)]
                 arrays += [(at + j, f"{name}[{j}]", 1) for j in range(count)]
             elif a.kind == "list":
                 setup.append(f"{name} = array({a.text})")
@@ -133,7 +137,7 @@ def plan(axes: list[Axis], rank: int) -> Plan | None:
     together = advanced == list(range(advanced[0], advanced[-1] + 1))
     first = min(k for k, _, _ in arrays) if together else 0
     text = "" if set(view) <= {":"} else f"[{', '.join(view)}]"
-    return Plan(text, tuple(setup), tuple(arrays), at, first)
+    return Plan(text, tuple(setup), tuple(arrays), tuple(masks), at, first)
 
 
 def _prepare(w: Writer, p: Plan) -> None:
@@ -142,6 +146,8 @@ def _prepare(w: Writer, p: Plan) -> None:
         w(line)
     w(f"y = x{p.view}")
     dims(w, "y", p.rank)
+    for axis, mask, k in p.masks:
+        _fitting(w, mask, k, axis)
     arrays = list(enumerate(p.arrays))
     for q, (_, text, _) in arrays:
         w(f"q{q} = {text}")
@@ -159,6 +165,23 @@ def _prepare(w: Writer, p: Plan) -> None:
             with w(f"if ({d} != {m}) & ({d} != 1):"):
                 w('raise IndexError("shape mismatch: indexing arrays could not be broadcast")')
             w(f"s{q}_{j} = select({d} == 1, 0, 1)")
+
+
+def _fitting(w: Writer, mask: str, k: int, axis: int) -> None:
+    """Axis ``k`` of a mask is as long as that of the indexed array."""
+    with w(f"if dim({mask}, {k}) != n{axis}:"):
+        text = (
+            f"boolean index did not match indexed array along axis {axis}; size of axis is "
+            f"{{n{axis}}} but size of corresponding boolean axis is {{dim({mask}, {k})}}"
+        )
+        w(f'raise IndexError(f"{text}")')
+
+
+def _unassignable(sizes: list[str], rank: int) -> str:
+    """The statement that ``v`` does not fit into what the index gives, of these lengths."""
+    result = ",".join(f"{{{n}}}" for n in sizes) + "," * (len(sizes) == 1)
+    text = f"shape mismatch: value array of shape {shape_text('v', rank)} could not be broadcast "
+    return f'raise ValueError(f"{text}to indexing result of shape ({result})")'
 
 
 def _positions(w: Writer, p: Plan) -> None:
@@ -213,7 +236,7 @@ def scatter(p: Plan, x: Any, v: Any, update: str = "{v}") -> Callable[..., Any]:
         for j in range(ndim(v)):
             d, n = f"dim(v, {j})", sizes[j + shift] if j + shift >= 0 else "1"
             with w(f"if ({d} != {n}) & ({d} != 1):"):
-                w(f"raise ValueError({MISMATCH})")
+                w(_unassignable(sizes, ndim(v)))
             w(f"t{j} = select({d} == 1, 0, 1)")
         at = "".join(f", {target[j + shift]} * t{j}" if j + shift >= 0 else ", 0"
                      for j in range(ndim(v)))  # fmt: skip
@@ -272,8 +295,7 @@ def _masked(x: Any, v: Any) -> Callable[..., Any]:
     with w("def setitem(x, i, v):"):
         dims(w, "x", ndim(x))
         for k in range(ndim(x)):
-            with w(f"if dim(i, {k}) != n{k}:"):
-                w('raise IndexError("boolean index did not match indexed array")')
+            _fitting(w, "i", k, k)
         w(f"v = {cast_expr(dtype(v), dtype(x), 'v')}")
         at = subscript(ndim(x))
         with w.nest([(f"i{k}", f"n{k}") for k in range(ndim(x))]), w(f"if load(i{at}):"):

@@ -19,6 +19,18 @@ from .ufuncs import fails
 CONCATENATE = "arrays, axis=0, out=None, *, dtype=None, casting='same_kind'"
 
 
+UNLIKE = "'all input arrays must have the same shape'"
+
+
+def _differing(x: str, at: int, k: int) -> str:
+    text = (
+        "all the input array dimensions except for the concatenation axis must match exactly, but "
+        f"along dimension {k}, the array at index 0 has size {{n{k}}} and the array at index {at} "
+        f"has size {{dim({x}, {k})}}"
+    )
+    return f'f"{text}"'
+
+
 def _concatenated(parts: Any, axis: int, to: Any, signature: str, items: list[str], stack: bool
                   ) -> Callable[..., Any]:  # fmt: skip
     """The parts one after the other along ``axis``; ``stack``: along a new axis."""
@@ -28,11 +40,10 @@ def _concatenated(parts: Any, axis: int, to: Any, signature: str, items: list[st
     with w(f"def concatenate({signature}):"):
         for k in range(rank):
             w(f"n{k} = dim({items[0]}, {k})")
-        for x in items[1:]:
-            test = " | ".join(f"(dim({x}, {k}) != n{k})" for k in old)
-            if test:
-                with w(f"if {test}:"):
-                    w('raise ValueError("all the input array dimensions must match exactly")')
+        for at, x in enumerate(items[1:], 1):
+            for k in old:
+                with w(f"if dim({x}, {k}) != n{k}:"):
+                    w("raise ValueError(" + (UNLIKE if stack else _differing(x, at, k)) + ")")
         if stack:
             sizes = [f"n{k}" for k in range(rank)]
             sizes.insert(axis, str(len(items)))
@@ -86,11 +97,15 @@ def _(arrays: Any, axis: Any = None, out: Any = None, *, dtype: Any = None, cast
 
 
 def _concatenate(parts: Any, items: Any, axis: Any, to: Any) -> Any:
-    ranks = {ndim(p) for p in parts}
-    if ranks == {0}:
+    ranks = [ndim(p) for p in parts]
+    if not any(ranks):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    if len(ranks) > 1:
-        raise ValueError("all the input arrays must have same number of dimensions")
+    for k, rank in enumerate(ranks):
+        if rank != ranks[0]:
+            raise ValueError(
+                "all the input arrays must have same number of dimensions, but the array at index "
+                f"0 has {ranks[0]} dimension(s) and the array at index {k} has {rank} dimension(s)"
+            )
     to = as_dtype(known(to)) or np.result_type(*map(dtype, parts))
     return _concatenated(
         parts, _axis(known(axis, 0), ndim(parts[0])), to, CONCATENATE, items, False
@@ -121,7 +136,7 @@ def _(arrays: Any, axis: Any = None, out: Any = None, *, dtype: Any = None, cast
 
 def _stack(parts: Any, items: Any, axis: Any, to: Any) -> Any:
     if len({ndim(p) for p in parts}) > 1:
-        raise ValueError("all input arrays must have the same shape")
+        raise ValueError(UNLIKE.strip("'"))
     to = as_dtype(known(to)) or np.result_type(*map(dtype, parts))
     return _concatenated(parts, _axis(known(axis, 0), ndim(parts[0]) + 1), to, STACK, items, True)
 

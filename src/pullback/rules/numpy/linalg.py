@@ -17,7 +17,7 @@ from ..types import dtype, is_array, is_tuple, known, ndim
 from .assign import assign, calling
 from .loops import dims, loops, make, subscript
 from .reduce import Plan, build, normalized
-from .ufuncs import fails
+from .ufuncs import fails, fails_as
 
 
 def inexact(*operands: Any) -> Any:
@@ -214,7 +214,7 @@ def _(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = None) -> Any:
     try:
         axes = normalized(known(axis), ndim(x))
     except ValueError as error:
-        return fails("norm", NORM, "ValueError", str(error))
+        return fails_as("norm", NORM, error)
     pair = known(axis)
     if isinstance(pair, tuple) and len(pair) == 2:
         axes = (pair[0] % ndim(x), pair[1] % ndim(x))

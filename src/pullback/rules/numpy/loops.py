@@ -17,7 +17,6 @@ from typing import Any
 from ...runtime import prims
 from ..source import Writer, function
 
-MISMATCH = '"operands could not be broadcast together"'
 NAMES = ("empty", "zeros", "dim", "load", "store", "index", "select", "cast", "real", "imag")
 NAMES += ("overlap_copy", "unit", "likely", "plus")
 SCOPE = {name: getattr(prims, name) for name in NAMES}
@@ -43,6 +42,25 @@ def loops(ndim: int, order: str = "C", i: str = "i", n: str = "n") -> list[tuple
 def subscript(ndim: int, i: str = "i", start: int = 0) -> str:
     """The tail of an argument list: ``, i0, i1``."""
     return "".join(f", {i}{k}" for k in range(start, start + ndim))
+
+
+def shape_text(x: str, ndim: int) -> str:
+    """The part of an f-string that shows the shape of ``x`` as NumPy does: ``(2,3)``, ``(4,)``."""
+    lengths = [f"{{dim({x}, {k})}}" for k in range(ndim)]
+    return f"({','.join(lengths)}{',' * (ndim == 1)})"
+
+
+def mismatch(*operands: tuple[str, int]) -> str:
+    """The statement that these operands, each with its rank, do not fit together."""
+    shapes = "".join(f"{shape_text(x, n)} " for x, n in operands)
+    return f'raise ValueError(f"operands could not be broadcast together with shapes {shapes}")'
+
+
+def unassignable(value: tuple[str, int], target: tuple[str, int]) -> str:
+    """The statement that the value does not fit into the target."""
+    source, into = shape_text(*value), shape_text(*target)
+    text = f"could not broadcast input array from shape {source} into shape {into}"
+    return f'raise ValueError(f"{text}")'
 
 
 def dims(w: Writer, x: str, ndim: int, n: str = "n") -> None:
@@ -197,10 +215,19 @@ class Elementwise:
         with w("if not same:"):
             fits = " & ".join(f"(({d} == {n}) | ({d} == 1))" for d, n in pairs)
             with w(f"if not ({fits or 'True'}):"):
-                w(f"raise ValueError({MISMATCH})")
+                w(self._mismatch())
 
     def _leading_ones(self, w: Writer, k: int) -> None:
         """Axes that an operand has beyond those of what is assigned to must have length 1."""
         for j in range(self.ndims[k] - self._full_rank()):
             with w(f"if dim({self.parameters[k]}, {j}) != 1:"):
-                w(f"raise ValueError({MISMATCH})")
+                w(self._mismatch())
+
+    def _mismatch(self) -> str:
+        ranked = [(x, n) for x, n in zip(self.parameters, self.ndims)]
+        sources = [ranked[k] for k in self.operands]
+        if self.into is None:
+            return mismatch(*sources)
+        if self.into in self.operands:
+            return mismatch(*sources, ranked[self.into])
+        return unassignable(sources[0], ranked[self.into])

@@ -17,11 +17,14 @@ from ..registry import body, method_is
 from ..source import Writer, function
 from ..types import dtype, is_array, is_none, is_scalar, is_tuple, known, ndim
 from .assign import assign, calling
-from .loops import MISMATCH, dims, loops, make, subscript
+from .loops import dims, loops, make, mismatch, subscript
 from .reduce import ZEROS
 from .ufuncs import fails
 
-INNER = '"matmul: the inner dimensions do not agree"'
+INNER = (
+    "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature "
+    "(n?,k),(k,m?)->(n?,m?) (size {dim(b, 0)} is different from {inner})"
+)
 
 
 def product_dtype(*operands: Any) -> Any:
@@ -46,7 +49,7 @@ def _integer_product(a: Any, b: Any, to: Any) -> Callable[..., Any]:
     with w("def matmul(a, b):"):
         w(f"inner = dim(a, {ndim(a) - 1})")
         with w("if dim(b, 0) != inner:"):
-            w(f"raise ValueError({INNER})")
+            w(f'raise ValueError(f"{INNER}")')
         nest = ([("i", "dim(a, 0)")] if rows else []) + [("k", "inner")]
         nest += [("j", "dim(b, 1)")] if columns else []
         if not rows and not columns:
@@ -90,7 +93,7 @@ def _batched(a: Any, b: Any) -> Callable[..., Any]:
             for k in range(n):
                 name, d = f"n{k + lead - n}", f"dim({x}, {k})"
                 with w(f"if ({d} != {name}) & ({d} != 1):"):
-                    w(f"raise ValueError({MISMATCH})")
+                    w(mismatch(("a", ndim(a)), ("b", ndim(b))))
                 w(f"{x}{k} = select({d} == 1, 0, 1)")
         rows = "" if vector_a else f", dim(a, {ndim(a) - 2})"
         columns = "" if vector_b else f", dim(b, {ndim(b) - 1})"
@@ -316,7 +319,7 @@ def _(subscripts: Any, *operands: Any, optimize: Any = None) -> Any:
             for k, c in enumerate(term):
                 if c in lengths:
                     with w(f"if dim({x}, {k}) != n{c}:"):
-                        w(f"raise ValueError({MISMATCH})")
+                        w(mismatch(*zip(names, map(ndim, operands))))
                 else:
                     lengths[c] = f"n{c}"
                     w(f"n{c} = dim({x}, {k})")

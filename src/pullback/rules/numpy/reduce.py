@@ -20,7 +20,7 @@ from ..source import Writer, function
 from ..types import as_dtype, dtype, is_array, is_none, is_scalar, is_tuple, known, ndim
 from .assign import assign, calling
 from .loops import dims, make
-from .ufuncs import fails, order_of
+from .ufuncs import fails_as, order_of
 
 Cell = Callable[[Writer, "Plan"], str]
 ZEROS = {"float64": "0.0", "complex128": "0j", "int64": "0", "bool": "False"}
@@ -311,12 +311,7 @@ def _resolver(f: Any, signature: str, make_body: Make) -> Callable[..., Any]:
             result = result_dtype(f, a, **options)
             plan = Plan(a, normalized(axis, ndim(a)), keepdims, result)
         except (ValueError, TypeError) as error:
-            return fails(
-                name,
-                signature,
-                "ValueError" if isinstance(error, ValueError) else "TypeError",
-                str(error),
-            )
+            return fails_as(name, signature, error)
         return make_body(name, signature, plan)
 
     scope: dict[str, Any] = {"resolve": resolve}

@@ -46,7 +46,8 @@ def reshaped(a: Any, shape: Any, sizes: list[str], signature: str, x: str = "a",
                     w(f"rest = {rest}")
                     w(f"d{k} = total // rest if rest > 0 else total")
         with w(f"if {' * '.join(f'd{k}' for k in range(rank)) or '1'} != total:"):
-            w('raise ValueError("cannot reshape array into that shape")')
+            new = ",".join(f"{{d{k}}}" for k in range(rank)) + "," * (rank == 1)
+            w(f'raise ValueError(f"cannot reshape array of size {{total}} into shape ({new})")')
         value = f"c({x})" if fresh or in_c_order(a) else x
         if not fresh and (a.type.layout == "A" or (a.type.layout == "F" and rank > 1)):
             value = f"instead_of_view({value}, {x})"

@@ -13,7 +13,7 @@ from ..types import as_dtype, dtype, is_array, is_none, is_tuple, known, ndim
 from .assign import calling
 from .loops import dims, make, subscript
 from .reduce import Plan, normalized, number, result_dtype
-from .ufuncs import fails
+from .ufuncs import fails_as
 
 SCAN = "a, axis=None, dtype=None, out=None"
 
@@ -32,7 +32,7 @@ def _scan(f: Any, op: str, neutral: int, nan: bool) -> None:
             result = result_dtype(f, a, dtype=to)
             axes = normalized(along, ndim(a))
         except ValueError as error:
-            return fails(name, SCAN, "ValueError", str(error))
+            return fails_as(name, SCAN, error)
         plan = Plan(a, axes, False, result)
         return _scan_body(name, plan, op, result.type(neutral), nan, along is None)
 

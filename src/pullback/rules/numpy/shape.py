@@ -14,7 +14,7 @@ from ..types import dtype, is_array, is_complex, is_none, is_scalar, is_tuple, k
 from .assign import assign, calling
 from .create import lengths
 from .loops import make
-from .ufuncs import fails
+from .ufuncs import fails, fails_as
 
 VIEWS = {"view_reshape": prims.reshape, "view_transpose": prims.transpose}
 
@@ -46,7 +46,7 @@ def checked(name: str, signature: str, make_body: Callable[[], Any]) -> Any:
     try:
         return make_body()
     except ValueError as error:
-        return fails(name, signature, "ValueError", str(error))
+        return fails_as(name, signature, error)
 
 
 @body.typed(np.transpose, np.permute_dims)

@@ -54,6 +54,12 @@ def fails(name: str, signature: str, error: str, message: str) -> Callable[..., 
     return function(name, f"def {name}({signature}):\n    raise {error}({message!r})\n")
 
 
+def fails_as(name: str, signature: str, error: Exception) -> Callable[..., Any]:
+    """A function that raises what NumPy raised."""
+    source = f"def {name}({signature}):\n    raise Error({str(error)!r})\n"
+    return function(name, source, Error=type(error))
+
+
 def resolve_dtypes(f: np.ufunc, operands: Any) -> tuple[Any, ...] | None:
     """The dtypes of operands and result, ``None`` if NumPy has no loop for them."""
     try:
