@@ -213,6 +213,14 @@ def test_recurse_enters_a_primitive_and_a_plain_call_in_one_leaves():
     assert ctx.seen == 2
 
 
+def items():
+    yield leaf(1.0)
+
+
+async def coroutine():
+    return leaf(1.0)
+
+
 def test_can_recurse():
     class Callable:
         def __call__(self):
@@ -227,6 +235,7 @@ def test_can_recurse():
     can = Empty().can_recurse
     assert can(leaf) and can(Callable().method) and can(functools.partial(leaf, 1))
     assert can(Callable()) and can(lambda *args: args)
+    assert can(items) and can(coroutine) and can(Vector) and can(functools.partial(Vector.__add__))
     for f in (math.sin, len, [].append, functools.partial(math.sin), np.mean, statistics.mean):
         assert not can(f), f
     assert not can(Slot) and not can(3)
