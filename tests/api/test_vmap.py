@@ -237,7 +237,9 @@ def test_pickles():
     (lambda: pb.vmap(pair, ({"x": 0}, 0))((X,), Y), r"does not fit a tuple of 1"),
     (lambda: pb.vmap(pair, ({"x": 0}, 0))({"y": X}, Y), r"does not fit a dict of 1"),
     (lambda: pb.vmap(pair)((X, Y[:2]), Y), "2 and 7 lanes"),
-    (lambda: pb.vmap(divergent)(X[:0], Y[:0]), "no lanes"),
+    (lambda: pb.vmap(lambda x: x * M)(X[:0]), "no lanes"),
+    (lambda: pb.vmap(np.sin)(X[:0]), "no lanes"),
+    (lambda: pb.vmap(handles)(X[:0]), "no lanes"),
     (lambda: pb.vmap(abs, out_axes=None)(X), "different"),
     (lambda: pb.vmap(abs, out_axes=1)(X), "out_axes=1"),
     (lambda: pb.vmap(abs, out_axes=(0, 0))(X), "no tuple"),
@@ -248,6 +250,30 @@ def test_pickles():
 def test_bad_use(call, match):
     with pytest.raises(pb.PullbackError, match=rf"PB507.*{match}"):
         call()
+
+
+@pytest.mark.parametrize("f, axes, args", [
+    (divergent, 0, (X, Y)), (lambda x: (x > 0, (x, 1)), 0, (X,)),
+    (lambda n: n * 2, 0, (np.arange(3),)), (lambda *xs: xs[0] * 2, 0, (X, Y)),
+    (lambda r: r.sum(), 1, (M,)), (lambda r, k: r[0] * k, (0, None), (M.T, 3.0)),
+    (lambda z: z * z, 0, (1j * X,)), (lambda n, x: n * x, 0, (np.arange(7), X)),
+])  # fmt: skip
+def test_no_lanes_give_empty_arrays_of_the_right_type(f, axes, args):
+    each = axes if isinstance(axes, tuple) else (axes,) * len(args)
+    none = [
+        x if a is None else np.moveaxis(np.moveaxis(x, a, 0)[:0], 0, a) for x, a in zip(args, each)
+    ]
+    want, got = pb.vmap(f, axes)(*args), pb.vmap(f, axes)(*none)
+
+    def compare(want, got):
+        if isinstance(want, tuple):
+            assert type(got) is tuple and len(got) == len(want)
+            for pair in zip(want, got):
+                compare(*pair)
+        else:
+            assert got.shape == (0, *want.shape[1:]) and got.dtype == want.dtype
+
+    compare(want, got)
 
 
 def test_errors_of_a_lane_and_of_the_call():

@@ -213,6 +213,14 @@ def test_recurse_enters_a_primitive_and_a_plain_call_in_one_leaves():
     assert ctx.seen == 2
 
 
+def items():
+    yield leaf(1.0)
+
+
+async def coroutine():
+    return leaf(1.0)
+
+
 def test_can_recurse():
     class Callable:
         def __call__(self):
@@ -227,6 +235,7 @@ def test_can_recurse():
     can = Empty().can_recurse
     assert can(leaf) and can(Callable().method) and can(functools.partial(leaf, 1))
     assert can(Callable()) and can(lambda *args: args)
+    assert can(items) and can(coroutine) and can(Vector) and can(functools.partial(Vector.__add__))
     for f in (math.sin, len, [].append, functools.partial(math.sin), np.mean, statistics.mean):
         assert not can(f), f
     assert not can(Slot) and not can(3)
@@ -559,16 +568,33 @@ class Nested:
     def bottom(self):
         return 0 if self.n == 0 else Nested(self.n - 1).bottom
 
+    def by_partial(self):
+        return 0 if self.n == 0 else functools.partial(Nested.by_partial, Nested(self.n - 1))()
+
 
 def by_map(n):
     return 0 if n == 0 else list(map(by_map, [n - 1]))[0]
 
 
 @pytest.mark.parametrize("f", [
-    lambda n: Nested(n) + 1, lambda n: Nested(n)[0], lambda n: Nested(n).bottom, by_map,
+    lambda n: Nested(n) + 1, lambda n: Nested(n)[0], lambda n: Nested(n).bottom,
+    lambda n: Nested(n).by_partial(),
 ])  # fmt: skip
-def test_depth_of_recursion_by_methods_and_callbacks(f):
-    assert Empty().overdub(f, sys.getrecursionlimit() // 2 - 200) == 0
+def test_depth_of_recursion_by_methods(f):
+    class Hooked(pb.Context):
+        def prehook(self, f, *args):
+            pass
+
+    class General(pb.Context):
+        pass
+
+    General.primitive(when=lambda ctx, f, *args, **kw: False)(leaf)
+    for kind in (Empty, Hooked, General):
+        assert kind().overdub(f, sys.getrecursionlimit() // 2 - 200) == 0
+
+
+def test_depth_of_recursion_by_callbacks():
+    assert Empty().overdub(by_map, sys.getrecursionlimit() // 2 - 200) == 0
 
 
 # -- redefinition and lifetime ---------------------------------------------------------------------

@@ -19,6 +19,7 @@ from ..context.ready.spmd import Lanes, Same, lane_values, refuse, vector
 from ..errors import LanesMismatch, LiftError, NotLiftable, of_type
 from ..frontend import lift
 from ..ir.core import IR
+from .no_lanes import empty_result, example
 
 Axes = Any
 """An axis, None, or a tuple, list or dict of these."""
@@ -38,8 +39,9 @@ def vmap(f: Callable[..., Any] | None = None, in_axes: Axes = 0, out_axes: Axes 
     that depend on the lane, and return early. It gets Python numbers where the items are float64,
     int64, bool or complex128 scalars.
 
-    LanesMismatch (PB507) if arguments have different numbers of lanes, or lanes give results of
-    different shapes; what ``f`` raises in a lane is raised.
+    Over no lanes, a function of numbers or arrays to numbers gives empty arrays. LanesMismatch
+    (PB507) if it returns anything else then, if arguments have different numbers of lanes, or lanes
+    give results of different shapes; what ``f`` raises in a lane is raised.
 
     >>> def steps(n):
     ...     count = 0
@@ -69,7 +71,17 @@ class Vmap:
         lanes = [split(x, a) for x, a in zip(args, _for_each(self.in_axes, len(args), "in_axes"))]
         named = {k: split(x, 0 if _has_axes(x) else None) for k, x in kw.items()}
         n = count([*lanes, *named.values()])
+        if not n:
+            return self._without_lanes(args, named)
         return joined(self._results(lanes, named, n), self.out_axes)
+
+    def _without_lanes(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The result where there is not a single lane to run."""
+        axes = _for_each(self.in_axes, len(args), "in_axes")
+        simple = type(self.f) is FunctionType and not named and self.out_axes in (0, -1)
+        if not simple or any(isinstance(x, (tuple, list, dict)) for x in args):
+            raise LanesMismatch("there are no lanes: what the result would be is not known")
+        return empty_result(self.f, [x if a is None else example(x, a) for x, a in zip(args, axes)])
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -219,8 +231,6 @@ def count(lanes: list[Any]) -> int:
         raise LanesMismatch("no argument has lanes", hint="One of in_axes must be an int.")
     if len(sizes) > 1:
         raise LanesMismatch(f"the arguments have {' and '.join(map(str, sizes))} lanes")
-    if sizes == [0]:
-        raise LanesMismatch("there are no lanes: what the result would be is not known")
     return sizes[0]
 
 

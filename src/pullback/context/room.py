@@ -17,7 +17,7 @@ from ..backend.lower import lower_code
 from ..errors import LiftError, NotLiftable
 from ..frontend import lift
 from ..ir import intrinsics
-from . import callbacks, frames, making, protocols, sites
+from . import builtin_sites, callbacks, frames, making, protocols, sites
 from .filters import Filter
 from .hooks import Hooks
 from .passes import run_passes
@@ -272,7 +272,7 @@ class Room:
         """The name of an operation that runs methods of its operands."""
         need = Need("builtin", g)
         if need not in self.shared:
-            self.shared[need] = CellType(sites.builtin_site(self, g))
+            self.shared[need] = CellType(builtin_sites.builtin_site(self, g))
         return self.shared[need].cell_contents
 
     def shared_builtin(self, g: Any) -> Any:

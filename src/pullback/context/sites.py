@@ -233,36 +233,6 @@ def _arity(f: Any) -> int:
     )
 
 
-def builtin_site(room: Room, f: Any) -> Callable[..., Any]:
-    """A builtin that is called by its name, and runs methods of its operands."""
-    special: Any = protocol(f)
-    if f in _TAKES:
-        return _attribute_by_name(room, f, special)
-    plain, is_plain = room.plain, room.is_plain
-
-    def call(*xs: Any, **kw: Any) -> Any:
-        for x in xs:
-            if type(x) not in plain and not is_plain(type(x)):
-                return special(room, *xs, **kw)
-        return f(*xs, **kw)
-
-    return call
-
-
-_TAKES: dict[Any, tuple[int, ...]] = {getattr: (2, 3), hasattr: (2,), setattr: (3,), delattr: (2,)}
-"""How many arguments the builtins of attributes take."""
-
-
-def _attribute_by_name(room: Room, f: Any, special: Any) -> Any:
-    """Whatever special methods the class has: a property is none."""
-    takes = _TAKES[f]
-
-    def call(*xs: Any, **kw: Any) -> Any:
-        return special(room, *xs) if len(xs) in takes and not kw else f(*xs, **kw)
-
-    return call
-
-
 def single_builtin_site(room: Room, call: Any, f: Any) -> Callable[[Any], Any]:
     """The same at a call with one argument."""
     plain = room.plain

@@ -74,3 +74,18 @@ def test_views_share_and_what_changes_unseen_starts_anew():
 def test_decisions_and_indices_are_those_of_float64(f):
     p = Precision()
     assert p.overdub(f, 1.25) == f(1.25) and not p.losses()
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.sum() / x.mean(axis=0), lambda x: np.outer(x, x).sum(axis=1, keepdims=True),
+    lambda x: np.exp(x).dot(x / 3.0), lambda x: (x / 3.0).prod() + np.inner(x, x),
+])  # fmt: skip
+def test_all_three_are_what_each_would_be_alone(f):
+    x = np.linspace(0.1, 1.0, 7)
+    p = Precision()
+    y = p.overdub(f, x)
+    low, same, high = p.of(y)
+    np.testing.assert_array_equal(same, f(x))
+    np.testing.assert_allclose(low, f(x.astype(np.float32)), rtol=1e-7)
+    exact = f(x.astype(np.longdouble))
+    assert np.max(np.abs(high - exact) / np.abs(exact)) < 1e-18

@@ -39,6 +39,9 @@ def test_trace():
     assert first.loc.function == "norm" and first.below[0].loc.function == "total"
     assert first.seconds >= first.below[0].seconds > 0
     assert trace.html().count("<details>") == 1 and "float64[2]" in trace.html()
+    trace = Trace()
+    trace.overdub(lambda text: len(text), "<b>&")
+    assert "len(&#x27;&lt;b&gt;&amp;&#x27;) → 4" in trace.html() and "<b>" not in trace.html()
 
 
 def test_trace_of_the_language_and_of_exceptions():

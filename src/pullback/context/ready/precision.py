@@ -38,7 +38,8 @@ class Loss:
 
 
 class Precision(Context):
-    """Follows operators on floats and float arrays, and functions of ``math`` and NumPy.
+    """Follows operators on floats and float arrays, functions of ``math``, NumPy's ufuncs, sums and
+    products.
 
     ``losses()`` are the lines that lost most; ``of(x)`` is ``(float32, float64, longdouble)`` of a
     result. What another function makes starts anew, exact.
@@ -118,9 +119,21 @@ NUMPY: dict[str, str] = {"fabs": "abs", "pow": "power", "asin": "arcsin", "acos"
 """The functions of ``math`` that NumPy has under another name."""
 
 
+METHODS = {name: getattr(np, name) for name in ("sum", "prod", "mean", "dot", "cumsum", "cumprod")}
+"""Methods of arrays that are functions of NumPy."""
+
+
+def function_of(f: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """``x.sum()`` as ``np.sum(x)``."""
+    owner = getattr(f, "__self__", None)
+    if type(owner) is np.ndarray and f.__name__ in METHODS:
+        return METHODS[f.__name__], (owner, *args)
+    return f, args
+
+
 def generic(f: Any) -> Callable[..., Any] | None:
     """``f`` for numbers of any precision, None if it is not followed."""
-    if isinstance(f, np.ufunc) or f in (np.sum, np.dot, np.mean, np.cumsum, abs, sum):
+    if isinstance(f, np.ufunc) or f in (*METHODS.values(), np.outer, np.inner, np.vdot, abs, sum):
         return f
     module = getattr(f, "__module__", None)
     if module == "_operator":
@@ -131,11 +144,13 @@ def generic(f: Any) -> Callable[..., Any] | None:
 
 
 def _is_followed(ctx: Precision, f: Any, *args: Any, **kw: Any) -> bool:
-    return not kw and any(map(is_real, args)) and generic(f) is not None
+    f, args = function_of(f, args)
+    return kw.keys() <= {"axis", "keepdims"} and any(map(is_real, args)) and generic(f) is not None
 
 
 @Precision.primitive(when=_is_followed)
-def _(ctx: Precision, f: Any, *args: Any) -> Any:
+def _(ctx: Precision, f: Any, *args: Any, **kw: Any) -> Any:
+    f, args = function_of(f, args)
     triples = [ctx.of(x) for x in args]
     other = generic(f)
     assert other is not None
@@ -144,8 +159,8 @@ def _(ctx: Precision, f: Any, *args: Any) -> Any:
     if f.__name__[0] == "i" and isinstance(args[0], np.ndarray) and f.__name__[1:] in _BINARY:
         return _in_place(ctx, f, args, triples)
     with np.errstate(all="ignore"):
-        low, high = (other(*(t[k] for t in triples)) for k in (0, 2))
-    out = f(*args)
+        low, high = (other(*(t[k] for t in triples), **kw) for k in (0, 2))
+    out = f(*args, **kw)
     if not is_real(out):
         return out
     ctx.note(f, out, high, list(args))
