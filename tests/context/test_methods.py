@@ -389,7 +389,8 @@ class RefusesAll:
     "read", [lambda x: x.nothing, lambda x: x.half, lambda x: getattr(x, "no")]
 )
 @pytest.mark.parametrize("kind", [Refuses, RefusesAll])
-def test_an_error_of_reading_says_what_was_read(read, kind):
+@pytest.mark.parametrize("context", [Counting, Hooked])
+def test_an_error_of_reading_says_what_was_read(read, kind, context):
     x = kind()
 
     def program():
@@ -401,4 +402,4 @@ def test_an_error_of_reading_says_what_was_read(read, kind):
                 found.append((str(e), e.name, e.obj))
         return found
 
-    assert Counting().overdub(program) == program()
+    assert context().overdub(program) == program()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import protocols
+from .attributes import say_whose
 from .protocols import protocol
 from .shortcuts import First, first_step, may_decline, reader_of
 
@@ -98,6 +99,8 @@ def _attribute_site(room: Room, f: Any) -> Callable[..., Any]:
         try:
             out = target(xs[0])
         except BaseException as e:
+            if isinstance(e, AttributeError):
+                say_whose(e, *xs)
             hooks.errorhook(e, method, xs[0])
             raise
         hooks.posthook(out, method, xs[0])
