@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import sites
+from .primitives import C_METHOD
 
 if TYPE_CHECKING:
     from .room import Room
@@ -93,7 +94,7 @@ def called_argument(g: Any) -> int | None:
     """Which argument ``g``, of C, calls: its position, -1 if it has a keyword alone, or None."""
     kind = type(g)
     position: int | None
-    if kind is BuiltinFunctionType and g.__name__ in CALLING_METHODS:
+    if kind in (BuiltinFunctionType, C_METHOD) and g.__name__ in CALLING_METHODS:
         owner, position = CALLING_METHODS[g.__name__]
         if not isinstance(g.__self__, owner):
             return None
