@@ -319,6 +319,8 @@ def test_callables_handed_to_c_stay_in_the_context():
         return ys
 
     assert through(in_place, xs) == 3
+    assert through(lambda: collections.defaultdict(lambda: leaf(1.0))["a"]) == 1
+    assert through(lambda: collections.defaultdict(leaf).default_factory == leaf) == 0
     pattern = re.compile("a")
     assert through(lambda: pattern.sub(lambda m: str(leaf(1)), "aa")) == 2
 
@@ -451,6 +453,7 @@ def test_operators_fail_as_they_do():
         lambda: unpacked(itertools.count()),
         lambda: unpacked([1]),
         lambda: unpacked(1),
+        lambda: iter(leaf),
     ]
     for program in programs:
         plain, inside, hooked = wrong(program)
