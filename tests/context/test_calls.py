@@ -1,6 +1,7 @@
 """What a call in a context means: primitives, plain calls, recursion, callbacks, frames."""
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import gc
@@ -8,6 +9,7 @@ import itertools
 import logging
 import math
 import operator
+import re
 import statistics
 import sys
 import traceback
@@ -317,6 +319,37 @@ def test_callables_handed_to_c_stay_in_the_context():
         return ys
 
     assert through(in_place, xs) == 3
+    assert through(lambda: collections.defaultdict(lambda: leaf(1.0))["a"]) == 1
+    assert through(lambda: collections.defaultdict(leaf).default_factory == leaf) == 0
+    pattern = re.compile("a")
+    assert through(lambda: pattern.sub(lambda m: str(leaf(1)), "aa")) == 2
+
+
+def test_methods_of_c_that_know_their_class_have_primitives():
+    class Ctx(pb.Context):
+        pass
+
+    Ctx.primitive(re.Pattern.sub)(lambda ctx, *args: args[1:])
+    assert Ctx().overdub(lambda: re.compile("a").sub("b", "c")) == ("b", "c")
+
+
+@contextlib.contextmanager
+def managed():
+    leaf(1)
+    yield leaf(2)
+    leaf(3)
+
+
+def test_what_a_decorator_of_a_library_made_is_opted_in_by_its_library():
+    def program():
+        with managed() as value:
+            return leaf(value)
+
+    for kw, seen in (({}, 1), ({"recurse_into": "contextlib"}, 4), ({"recurse_into": managed}, 4)):
+        ctx = Counting()
+        vars(ctx).update(kw)
+        assert ctx.overdub(program) == 2
+        assert len(ctx.calls) == seen, kw
 
 
 def test_callables_handed_to_numpy_and_scipy_stay_in_the_context():
@@ -420,6 +453,7 @@ def test_operators_fail_as_they_do():
         lambda: unpacked(itertools.count()),
         lambda: unpacked([1]),
         lambda: unpacked(1),
+        lambda: iter(leaf),
     ]
     for program in programs:
         plain, inside, hooked = wrong(program)

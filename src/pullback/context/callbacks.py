@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import builtins
+import collections
 import contextvars
 import functools
 import itertools
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import sites
+from .primitives import C_METHOD
 
 if TYPE_CHECKING:
     from .room import Room
@@ -31,6 +33,7 @@ CALLERS: dict[Any, int | None] = {
     functools.reduce: 0, functools.cmp_to_key: 0, itertools.starmap: 0, itertools.takewhile: 0,
     itertools.dropwhile: 0, itertools.filterfalse: 0, itertools.accumulate: 1,
     itertools.groupby: 1, np.frompyfunc: 0,
+    collections.defaultdict: 0,
 }  # fmt: skip
 """Functions and types of C that call an argument: its position, None if it has a keyword alone."""
 
@@ -93,7 +96,7 @@ def called_argument(g: Any) -> int | None:
     """Which argument ``g``, of C, calls: its position, -1 if it has a keyword alone, or None."""
     kind = type(g)
     position: int | None
-    if kind is BuiltinFunctionType and g.__name__ in CALLING_METHODS:
+    if kind in (BuiltinFunctionType, C_METHOD) and g.__name__ in CALLING_METHODS:
         owner, position = CALLING_METHODS[g.__name__]
         if not isinstance(g.__self__, owner):
             return None
@@ -139,7 +142,8 @@ def call_with_handed(room: Room, g: Any, /, *args: Any, **kw: Any) -> Any:
 
 def call_calling(room: Room, position: int, g: Any, /, *args: Any, **kw: Any) -> Any:
     """Call ``g``, of C, which calls its argument at a position or of a keyword."""
-    handed = [hand_over(room, x, True) if k == position else x for k, x in enumerate(args)]
+    just_called = g is not collections.defaultdict  # which shows what it was given
+    handed = [hand_over(room, x, just_called) if k == position else x for k, x in enumerate(args)]
     for k in _KEYWORDS:
         if k in kw:
             kw[k] = hand_over(room, kw[k], True)

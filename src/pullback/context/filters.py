@@ -38,6 +38,11 @@ def place_of(f: FunctionType) -> str:
     return f"{module}.{f.__qualname__}"
 
 
+def defined_in(f: FunctionType) -> str:
+    """The same where ``f`` was written: what a decorator makes bears the name of what it wraps."""
+    return f"{f.__globals__.get('__name__', '?')}.{f.__code__.co_qualname}"
+
+
 class Filter:
     """Made of the class attributes ``recurse_into`` and ``exclude``: modules, functions, classes,
     or their dotted names; each covers what is inside."""
@@ -47,8 +52,8 @@ class Filter:
         self.out = [name_of(x) for x in _several(exclude)]
 
     def admits(self, f: FunctionType) -> bool:
-        place = place_of(f)
-        into, out = _longest(self.into, place), _longest(self.out, place)
+        places = {place_of(f), defined_in(f)}
+        into, out = (max(_longest(x, place) for place in places) for x in (self.into, self.out))
         if into or out:
             return into > out
         return not is_library(f)

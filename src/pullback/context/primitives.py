@@ -8,6 +8,7 @@ predicate before one without. Those for any callable come last.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType, MethodType, MethodWrapperType, ModuleType
@@ -16,7 +17,11 @@ from typing import Any
 from ..errors import BadPrimitive, PullbackError
 from .frames import here
 
+C_METHOD: Any = type(re.compile("").sub)
+"""Methods of C that know the class that defines them are of a type of their own."""
+
 Key = Any
+_BOUND = (BuiltinFunctionType, C_METHOD, MethodWrapperType)
 ANY: Key = None
 """The key of primitives for any callable."""
 
@@ -64,7 +69,7 @@ def key_of(f: Any) -> Key:
     kind = type(f)
     if kind is MethodType:
         return (id(f.__func__), id(f.__self__))
-    if kind in (BuiltinFunctionType, MethodWrapperType) and bound_to(f) is not None:
+    if kind in _BOUND and bound_to(f) is not None:
         return (f.__name__, id(f.__self__))
     return id(f)
 
@@ -81,7 +86,7 @@ def keys_of(g: Any) -> Iterable[tuple[Key, tuple[Any, ...]]]:
     kind = type(g)
     if kind is MethodType:
         yield id(g.__func__), (g.__self__,)
-    elif kind in (BuiltinFunctionType, MethodWrapperType):
+    elif kind in _BOUND:
         owner = bound_to(g)
         if owner is not None:
             yield id(getattr(type(owner), g.__name__, None)), (owner,)
