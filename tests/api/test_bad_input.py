@@ -284,6 +284,27 @@ def test_type_and_message_reach_the_caller(options):
     assert g(1.0, 2) == 4.0  # the next call works
 
 
+class Diverged(ArithmeticError):
+    def __init__(self, step, x):
+        super().__init__(step, x)
+        self.step, self.x = step, x
+
+
+def settles(x, n):
+    if n > 3:
+        raise Diverged(n, x * 2.0) from KeyError("n")
+    return x * n
+
+
+def test_an_exception_keeps_its_class_attributes_and_cause(options):
+    with pytest.raises(Diverged) as e:
+        pb.grad(lambda x, n: settles(x, n) * x, options=options)(1.5, 4)
+    assert e.value.args == (4, 3.0) and (e.value.step, e.value.x) == (4, 3.0)
+    assert repr(e.value.__cause__) == "KeyError('n')"
+    last = traceback.extract_tb(e.value.__traceback__)[-1]
+    assert options is PYTHON or (last.name, last.filename) == ("settles", __file__)
+
+
 def test_the_line_reaches_the_caller():
     try:
         pb.grad(guarded)(1.0, 4)
