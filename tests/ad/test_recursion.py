@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+import pullback as pb
 from pullback.ad import compile as kernels
-from pullback.errors import TypingError
+from pullback.errors import ActivityLost, TypingError
 
 from .harness import Derived, jvp
 from .test_traps import agree, difference
@@ -117,6 +118,21 @@ def test_machine_code() -> None:
     assert value == pytest.approx(wanted.value, rel=1e-13)
     np.testing.assert_allclose(dx, wanted.grads[0], rtol=1e-12)
     np.testing.assert_allclose(x, wanted.args[0], rtol=1e-13)
+
+
+def counts(x, n):
+    c = np.zeros(3, np.int64)
+    if n > 0:
+        return counts(x * 1.5, n - 1)
+    c[0] = x
+    return c[0] * 1.0
+
+
+def test_nothing_half_made_is_left_by_an_error() -> None:
+    for _ in range(2):
+        for how in ({}, {"mode": "forward"}, {"mode": "reverse"}):
+            with pytest.raises(ActivityLost):
+                pb.jacobian(lambda x: counts(x, 2), options={"run": "python"}, **how)(2.0)
 
 
 def test_no_way_back() -> None:

@@ -115,6 +115,34 @@ def test_strided_and_broadcast_arrays_are_fine_if_only_read(x):
     assert np.array_equal(g, 2 * x) and g.flags.c_contiguous and g.flags.writeable
 
 
+LAYOUTS = {
+    "C": lambda x: x,
+    "F": np.asfortranarray,
+    "transposed": lambda x: x.T,
+    "reversed": lambda x: x[(..., *(slice(None, None, -1),) * x.ndim)],
+    "every other": lambda x: np.repeat(x[..., None], 2, -1)[..., 1],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 2), (2, 1, 2, 2), (1, 2, 1, 2, 2)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_any_rank_layout_and_precision(dtype, shape, layout):
+    rng = np.random.default_rng(0)
+    made = np.asarray(rng.normal(size=shape) + 1j * rng.normal(size=shape))
+    x = LAYOUTS[layout](
+        made.astype(dtype) if dtype().dtype.kind == "c" else made.real.astype(dtype)
+    )
+    f = lambda x: (x * x).sum().real
+    expected = np.conj(2 * x)
+    for g in (grad(f)(x), pb.vjp(f, x, options=PYTHON)[1](1.0)[0]):
+        assert g.dtype == dtype and g.shape == x.shape and np.allclose(g, expected, rtol=1e-6)
+        assert g.flags.f_contiguous if x.flags.f_contiguous else g.flags.c_contiguous
+    tangent = rng.normal(size=x.shape).astype(dtype)
+    found = pb.jvp(f, (x,), (np.asarray(tangent),), options=PYTHON)[1]
+    assert found == pytest.approx((2 * x * tangent).sum().real, rel=1e-4)
+
+
 def test_a_read_only_array_is_fine_if_only_read():
     x = np.arange(3.0)
     x.flags.writeable = False

@@ -91,6 +91,7 @@ def test_it_looks_like_the_function(make):
         pb.value_and_grad(poly, ("x", "k"), options=PYTHON),
         pb.jacobian(poly, mode="reverse", options=PYTHON),
         pb.hessian(poly, options=PYTHON),
+        pb.hvp(poly, options=PYTHON),
         pb.grad(pb.grad(poly), options=PYTHON),
         pb.grad(functools.partial(poly, k=3.0), options=PYTHON),
         pb.grad(math.sin, options=PYTHON),
@@ -99,6 +100,8 @@ def test_it_looks_like_the_function(make):
 def test_pickle(g):
     again = pickle.loads(pickle.dumps(g))
     args = (1.5,) if g.f is math.sin or g.f.__class__ is functools.partial else (1.5, 3.0)
+    if isinstance(g, pb.hvp(poly).__class__):
+        args = (1.5, 1.0, 3.0)
     assert again(*args) == g(*args)
     assert again.settings == g.settings and again.options == g.options
     assert again is not g
@@ -107,6 +110,63 @@ def test_pickle(g):
 def test_a_decorated_function_is_pickled_by_name():
     assert pickle.loads(pickle.dumps(slope)) is slope
     assert pickle.loads(pickle.dumps(second)) is second
+
+
+# -- what is differentiated ------------------------------------------------------------------------
+class Cubic:
+    def __init__(self, k):
+        self.k = k
+
+    def value(self, x):
+        return self.k * x**3
+
+    __call__ = value
+
+
+CALLABLES = [
+    Cubic(2.0).value,
+    Cubic(2.0),
+    functools.partial(lambda k, x: k * x**3, 2.0),
+    functools.partial(lambda x, *, k: k * x**3, k=2.0),
+    njit(lambda x: 2.0 * x**3),
+]
+
+
+@pytest.mark.parametrize("f", CALLABLES)
+def test_every_operator_takes_methods_partials_objects_and_njit_functions(f):
+    assert pb.value_and_grad(f, options=PYTHON)(3.0) == (54.0, 54.0)
+    y, back = pb.vjp(f, 3.0, options=PYTHON)
+    assert y == 54.0 and back(1.0) == (54.0,)
+    assert pb.jvp(f, (3.0,), (1.0,), options=PYTHON) == (54.0, 54.0)
+    assert pb.jacobian(f, options=PYTHON)(3.0) == 54.0
+    assert pb.hessian(f, options=PYTHON)(3.0) == pb.hvp(f, options=PYTHON)(3.0, 1.0) == 36.0
+    assert pb.grad(pb.grad(f, options=PYTHON), options=PYTHON)(3.0) == 36.0
+    assert f(pb.stop_gradient(3.0)) == 54.0
+
+
+def test_every_operator_takes_defaults_and_keyword_arguments():
+    def f(x, k=2.0, *, z=1.0):
+        return x * x * k * z
+
+    assert pb.value_and_grad(f, options=PYTHON)(3.0, z=2.0) == (36.0, 24.0)
+    assert pb.vjp(f, 3.0, kwargs={"z": 2.0}, options=PYTHON)[1](1.0) == (24.0,)
+    assert pb.jvp(f, (3.0,), (1.0,), {"z": 2.0}, options=PYTHON) == (36.0, 24.0)
+    assert pb.jacobian(f, options=PYTHON)(3.0, z=2.0) == 24.0
+    assert pb.hessian(f, options=PYTHON)(3.0, z=2.0) == 8.0
+    assert pb.hvp(f, options=PYTHON)(3.0, 1.0, z=2.0) == 8.0
+    assert pb.check(f, 3.0, kwargs={"z": 2.0}).passed
+
+
+def test_every_operator_with_argnums_takes_names_negative_ones_and_tuples():
+    def f(x, y):
+        return x * y * y
+
+    for make, of_y in ((pb.grad, 12.0), (pb.jacobian, 12.0), (pb.hessian, 4.0)):
+        for argnums in (1, -1, "y"):
+            assert make(f, argnums, options=PYTHON)(2.0, 3.0) == of_y
+    assert pb.jacobian(f, ("y",), options=PYTHON)(2.0, 3.0) == (12.0,)
+    assert pb.hessian(f, (1,), options=PYTHON)(2.0, 3.0) == ((4.0,),)
+    assert pb.hessian(f, (0, 1), options=PYTHON)(2.0, 3.0) == ((0.0, 6.0), (6.0, 4.0))
 
 
 # -- threads ---------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ def _lost(op: Op, x: Operand) -> ActivityLost:
         "where its derivative is lost",
         loc=op.loc,
         variable=getattr(x, "name", None),
-        hint="Make the array a float array, or mark the value with pb.stop_gradient.",
+        hint="Make the array a float array; if rounding is meant, write int(x) or x.astype(int).",
     )
 
 

@@ -20,6 +20,8 @@ The call gives a tuple, whose parts ``getitem`` takes out. Conventions, with ``x
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -91,9 +93,30 @@ def pair_of(callee: Specialised) -> Pair:
             f"{callee.name}_forward", (kinds.TAPE, *callee.params, *f8), (*callee.result, *arrays)
         )
         rev = DerivedCall(f"{callee.name}_reverse", (kinds.TAPE, *every, *f8, *seeds), numbers)
-        made["pair"] = Pair(callee, fwd, rev)
-        _build(made["pair"])
+        with _noted(made, "pair", Pair(callee, fwd, rev)):
+            _build(made["pair"])
     return made["pair"]
+
+
+_notes: list[tuple[dict[str, Any], str]] = []  # what is being made, in order
+
+
+@contextmanager
+def _noted(made: dict[str, Any], key: str, derived: Any) -> Iterator[None]:
+    """Who calls the callee while this is made finds it already. If it cannot be made, none of them
+    is left behind."""
+    made[key] = derived
+    first = len(_notes)
+    _notes.append((made, key))
+    try:
+        yield
+    except BaseException:
+        for where, name in _notes[first:]:
+            where.pop(name, None)
+        del _notes[first:]
+        raise
+    if not first:
+        _notes.clear()
 
 
 def _build(pair: Pair) -> None:
@@ -144,18 +167,23 @@ def pushforward_of(callee: Specialised) -> DerivedCall:
     if "pushforward" not in made:
         moving = moving_of(callee)
         results = [t for t in callee.result if kinds.carries(t)]
-        push = made["pushforward"] = DerivedCall(
+        push = DerivedCall(
             f"{callee.name}_dot",
             (*callee.params, *(callee.params[i] for i in moving)),
             (*callee.result, *results),
         )
         tapes, n = tapes_of(callee), len(callee.params)
         push.tapes = (*tapes, *(n + moving.index(i) for i in tapes))
-        from .compile import prepared
-        from .forward import forward
-
-        ir = prepared(callee.flat, inner=True)
-        active = [kinds.carries(a.type) for a in ir.args]
-        done = forward(ir, active, [ir.args[i] for i in tapes], half=bool(tapes))
-        push.flat = _flat(done.ir, callee.flat)
+        with _noted(made, "pushforward", push):
+            _push(push, callee, tapes)
     return made["pushforward"]
+
+
+def _push(push: DerivedCall, callee: Specialised, tapes: tuple[int, ...]) -> None:
+    from .compile import prepared
+    from .forward import forward
+
+    ir = prepared(callee.flat, inner=True)
+    active = [kinds.carries(a.type) for a in ir.args]
+    done = forward(ir, active, [ir.args[i] for i in tapes], half=bool(tapes))
+    push.flat = _flat(done.ir, callee.flat)

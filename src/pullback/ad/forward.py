@@ -41,7 +41,7 @@ from ..runtime import prims
 from ..typing_.specialised import is_outlined
 from . import kinds
 from .activity import Activity, flowing, returned
-from .adjoint import no_rule, partials, passed, product, uses
+from .adjoint import check_losses, no_rule, partials, passed, product, uses
 from .calls import moving_of, pushforward_of
 from .kinds import is_array, is_scalar, type_of
 
@@ -89,6 +89,8 @@ class _Forward:
         self.roots = Roots(ir, half=half)
         chosen = [a for a, on in zip(self.args, active) if on and kinds.carries(a.type)]
         self.activity = Activity(ir, self.roots, chosen, useful_args=chosen, half=half)
+        if not half and not tapes:  # what reverse mode wrote was asked before
+            check_losses(ir, self.activity)
         self.addresses, self.address_slots = _addresses(ir)
         self.tapes = set(tapes)
         self.twin: dict[Value, Value] = {}

@@ -8,6 +8,7 @@ parameter of the code object, in its order: positional ones, keyword-only ones, 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import operator
@@ -302,6 +303,8 @@ def check_differentiable(argument: Argument, tree: Tree, value: Any, loc: Any) -
     what, hint = of_type(value), "Select another argument by argnums."
     if isinstance(tree, ATuple):
         what = "a tuple without a float in it"
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        hint = "Pass its fields, as arguments or in a named tuple."
     elif found and is_array(tree.type):
         what, hint = f"an array of {tree.type.dtype}", "Pass x.astype(float)."
     elif isinstance(value, (bool, np.bool_)):

@@ -243,8 +243,9 @@ def _abstract_argument(target: Target, i: int, value: Any) -> Tree:
     try:
         return abstract(value, (("self",), ("item", i)))
     except PullbackError as e:
+        name = target.names[i]
         raise type(e)(
-            f"argument {target.names[i]!r}: {e.what}", loc=target.loc, hint=e.hint
+            f"argument {name!r}: {e.what}", loc=target.loc, variable=name, hint=e.hint
         ) from None
 
 

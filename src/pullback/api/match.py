@@ -122,6 +122,11 @@ def _leaf(x: Any, t: Any, shape: Any, at: str, optional: bool) -> Any:
     if is_active_array(t):
         return _array_leaf(x, t, shape, at, optional)
     if not is_active_scalar(t):
+        if optional and _moves(x):
+            raise CotangentMismatch(
+                f"{at} is not zero, and its value is a {kind_of(t)}, which has no derivative",
+                hint="Pass None as the tangent, or a float as the value.",
+            )
         return None
     if x is None and optional:
         return None
@@ -135,6 +140,12 @@ def _leaf(x: Any, t: Any, shape: Any, at: str, optional: bool) -> Any:
             f"{at} is {_word(x)}, its value is a {kind_of(t)}", hint=f"Pass a {kind_of(t)}."
         )
     return complex(x) if isinstance(t, types.Complex) else float(x)  # type: ignore[arg-type]
+
+
+def _moves(x: Any) -> bool:
+    """Whether a tangent is a number other than zero, or has one."""
+    numbers = (int, float, complex, np.generic, np.ndarray)
+    return isinstance(x, numbers) and np.asarray(x).dtype.kind in "iufc" and bool(np.any(x))
 
 
 def _array_leaf(x: Any, t: Any, shape: tuple[int, ...], at: str, optional: bool) -> Any:

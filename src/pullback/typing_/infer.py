@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import JoinError, TypingError
+from ..errors import JoinError, PullbackError, TypingError, UnsupportedArgument
 from ..ir.core import (
     CALL,
     CLOSURE,
@@ -150,7 +150,7 @@ class Sweep:
         self.seen[op] = args
         try:
             action = self.transfer(op, args)
-        except TypingError as e:
+        except (TypingError, UnsupportedArgument) as e:
             raise self.placed(e, op) from None
         self.spec.actions[op] = action
         result = action.result
@@ -161,11 +161,11 @@ class Sweep:
             self.values[op.result] = result
             self.changed(op.result, but=self.here)  # there its users come behind it
 
-    def placed(self, e: TypingError, op: Op) -> TypingError:
+    def placed(self, e: PullbackError, op: Op) -> PullbackError:
         """The error at the user's place: not inside a body of this package."""
         if e.loc is not None and not getattr(e, "trusted", False):
             return e
-        variable = e.variable or self.blamed(op, e.about) or self.variable(op)
+        variable = e.variable or self.blamed(op, getattr(e, "about", None)) or self.variable(op)
         new: Any = type(e)(e.what, loc=op.loc, variable=variable, hint=e.hint)
         new.trusted = self.spec.trusted
         return new
@@ -182,7 +182,9 @@ class Sweep:
         return None
 
     def variable(self, op: Op) -> str | None:
-        """The user's first variable among the operands; of a method, whose it is."""
+        """What is read, or the first variable among the operands; of a method, its object."""
+        if op.kind in (GLOBAL, FREECELL):
+            return str(op.attr)
         for x in op.args:
             read = self.definition(x)
             if read is not None and read.is_call(getattr):

@@ -195,14 +195,17 @@ def _step(src: Any, i: int) -> Any:
 
 
 _CONVERT = {
-    "O": "an array of objects; convert it with np.asarray(x, dtype=float)",
-    "e": "half precision; convert it with x.astype(np.float32)",
-    "g": "long double; convert it with x.astype(np.float64)",
-    "G": "long double complex; convert it with x.astype(np.complex128)",
-    "U": "an array of strings",
-    "S": "an array of bytes",
-    "V": "a structured array; pass its fields as separate arrays",
+    "O": ("an array of objects", "convert it with np.asarray(x, dtype=float)"),
+    "e": ("half precision", "convert it with x.astype(np.float32)"),
+    "g": ("long double", "convert it with x.astype(np.float64)"),
+    "G": ("long double complex", "convert it with x.astype(np.complex128)"),
+    "U": ("an array of strings", "pass what they stand for as numbers"),
+    "S": ("an array of bytes", "pass what they stand for as numbers"),
+    "V": ("a structured array", "pass its fields as separate arrays"),
 }
+"""The dtypes that are not taken: what they are, and what to do."""
+_SEQUENCE = "pass a tuple or np.array(x)"
+_DICT = "pass a plain dict with strings as keys, or np.array(...)"
 _FOREIGN = {
     "pandas": "pass x.to_numpy()",
     "polars": "pass x.to_numpy()",
@@ -233,8 +236,9 @@ def abstract_of(value: Any, src: Any = None) -> Abstract:
         parts = tuple(abstract_of(v, _step(src, i)) for i, v in enumerate(value))
         return ATuple(parts, None if kind is tuple else kind, src)
     if isinstance(value, (list, dict, set)):
+        hint = _DICT if isinstance(value, dict) else _SEQUENCE
         raise UnsupportedArgument(
-            f"a {kind.__name__} is not taken by compiled code", hint="pass a tuple or np.array(x)"
+            f"objects of type {kind.__name__} are not taken by compiled code", hint=hint
         )
     foreign = _FOREIGN.get(kind.__module__.split(".")[0])
     if foreign is not None:
@@ -255,7 +259,8 @@ def _array_subclass(value: Any) -> AVal:
 
 def _check_dtype(dtype: Any) -> None:
     if dtype.char in _CONVERT:
-        raise UnsupportedArgument(f"dtype {dtype}: {_CONVERT[dtype.char]}")
+        what, hint = _CONVERT[dtype.char]
+        raise UnsupportedArgument(f"dtype {dtype} is {what}", hint=hint)
     if not dtype.isnative:
         raise UnsupportedArgument(
             f"dtype {dtype} has foreign byte order",

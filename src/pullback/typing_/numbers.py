@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 from ..errors import TypingError
@@ -12,7 +13,7 @@ from ..ir.core import Const
 from ..rules.source import function
 from ..runtime import prims
 from . import growing, products, scalars
-from .actions import Action, Cast, Known, Leaf, Rearrange, Via
+from .actions import Action, Cast, Form, Forms, Known, Leaf, Rearrange, Via
 from .calls import Call
 from .handlers import LANGUAGE, Handler, evaluated, handles, is_complex
 from .lattice import BOOL, Abstract, ATuple, AVal, constant, is_array, is_scalar, join, static
@@ -69,7 +70,23 @@ def to_scalar(r: Any, c: Call, a: AVal, to: AVal) -> Action:
         leaf = Leaf(scalars.Plan(plan.callee, (None, None), types.boolean, BOOL), (a, zero))
         form = Const(zero.const)
         return Via(leaf, lambda forms: (forms[0], forms[1], form))
+    if isinstance(a.type, types.Float) and isinstance(to.type, types.Integer):
+        return Truncation(a, to)
     return Cast(a, to, 1)
+
+
+class Truncation(Action):
+    """A float made an integer because the user says so: no derivative is lost, as none flows
+    through what is cast. (Where assignment does it unasked, one is.)"""
+
+    size = 2
+
+    def __init__(self, a: AVal, to: AVal) -> None:
+        self.a, self.result = a, to
+
+    def emit(self, em: Any, args: Forms) -> Form:
+        whole = em.call(np.trunc, (args[1],), self.a.type)
+        return em.call(prims.cast, (Const(self.result.type), whole), self.result.type)
 
 
 def _converted(a: AVal, to: AVal) -> Abstract:
