@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.ad import build, dependence, memory, points, reverse, temporaries
+from pullback.ad import build, compile, dependence, memory, points, reverse, temporaries
 from pullback.rules import registry
+from pullback.runtime import prims
 
 from .test_traps import agree, rotate, swap_arrays
 
@@ -157,3 +158,24 @@ def test_one_array_where_two_are_alive_is_noticed(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(temporaries._Uses, "temporary", lambda uses, made, loop: True)
     with pytest.raises(AssertionError):
         agree(turned_each_time, X)
+
+
+def shifted_by_one(x):
+    x[1:] = x[:-1]
+    x[0] *= x[1]
+    return (x * x).sum()
+
+
+def test_a_copy_that_is_left_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    agree(shifted_by_one, X)
+
+    def never(ir: Any, *, apart: bool = True) -> bool:
+        copies = [op for op in ir.ops() if op.is_call(prims.overlap_copy)]
+        for block in ir:
+            block.ops = [op for op in block.ops if op not in copies]
+        ir.substitute({op.result: op.args[1] for op in copies})
+        return bool(copies)
+
+    monkeypatch.setattr(compile, "decide_copies", never)
+    with pytest.raises(AssertionError):
+        agree(shifted_by_one, X)
