@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import PullbackError
-from .runtime.collector import paused
+from .runtime.collector import keep, paused
 
 if TYPE_CHECKING:
     from .api.check import check
@@ -92,6 +92,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with paused():  # modules are many objects that stay
         value = getattr(import_module(home, __name__), name)
+        keep()
     globals()[name] = value
     return value
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 
-from pullback.runtime.collector import paused
+from pullback.runtime.collector import keep, paused
 
 
 def test_on_again_after_the_outermost_block() -> None:
@@ -29,3 +30,30 @@ def test_off_stays_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_is_kept_is_old_and_still_collected() -> None:
+    class Node:
+        pass
+
+    x = Node()
+    x.itself = x  # type: ignore[attr-defined]
+    watch = weakref.ref(x)
+    with paused():
+        assert any(y is x for y in gc.get_objects(generation=0))
+        keep()
+        assert not any(y is x for y in gc.get_objects(generation=0))
+    assert gc.get_freeze_count() == 0
+    del x
+    gc.collect()
+    assert watch() is None
+
+
+def test_what_the_user_froze_stays_frozen() -> None:
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        keep()
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()

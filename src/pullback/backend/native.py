@@ -25,6 +25,7 @@ from ..ir.core import IR, Return
 from ..runtime import native_prims, vmath  # noqa: F401  (native_prims registers machine code)
 from ..runtime.memory import Memory, checkout, give_back
 from ..runtime.native_core import plain, value_type
+from ..typing_.ask import context
 from . import cache
 from .emit import Body, Typed
 from .fingerprint import fingerprint
@@ -100,7 +101,7 @@ def compile_native(ir: IR, options: Mapping[str, Any] | None = None) -> Compiled
     flags.error_model = "numpy"
     flags.fastmath = options.get("fastmath", False)
     with global_compiler_lock, ConfigStack().enter(flags):
-        cpu_target.typing_context.refresh()
+        context().refresh()
         cx = compiler._make_subtarget(cpu_target.target_context, flags)
         cx.refresh()
         unit = Unit(cx, ir, options)

@@ -32,3 +32,11 @@ def paused() -> Iterator[None]:
             _inside -= 1
             if _inside == 0 and _was_on:
                 gc.enable()
+
+
+def keep() -> None:
+    """What there is now has come to stay: count it as old, without looking at it. After an import
+    the collector would go through all of it, to find nothing."""
+    if gc.get_freeze_count() == 0:  # else the user has frozen something, and thawing is not for us
+        gc.freeze()
+        gc.unfreeze()

@@ -12,6 +12,8 @@ from numba.core import errors, types
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import _OverloadFunctionTemplate, _OverloadMethodTemplate
 
+from ..runtime.collector import keep
+
 
 @functools.cache
 def context() -> Any:
@@ -19,6 +21,7 @@ def context() -> Any:
     ctx = cpu_target.typing_context
     cpu_target.target_context.refresh()  # loads what implements NumPy
     ctx.refresh()
+    keep()
     return ctx
 
 
