@@ -232,12 +232,6 @@ def test_a_constant_function():
 
 
 # -- aliases and mutation --------------------------------------------------------------------------
-def test_the_same_array_twice_has_separate_partials_if_only_read():
-    x = np.array([1.0, 2.0])
-    ga, gb = grad(lambda a, b: (a * a * b).sum(), (0, 1))(x, x)
-    assert np.array_equal(ga, 2 * x * x) and np.array_equal(gb, x * x)
-
-
 def writes(a, b):
     a[0] = b[-1] * 2.0
     return a[0] * b[0]

@@ -1,9 +1,11 @@
 """Machine code: a smoke test of each operator, what it leaks, how it is bound."""
 
+import gc
 import math
 
 import numpy as np
 import pytest
+from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
 import pullback as pb
@@ -106,11 +108,85 @@ def test_nothing_leaks(raising):
     _nrt_python.memsys_enable_stats()
     run(3)
     clear_buffers()
+    gc.collect()  # what other tests left
     before = rtsys.get_allocation_stats()
     run(250)
     after = rtsys.get_allocation_stats()
     assert after.alloc - after.free == before.alloc - before.free
     assert after.mi_alloc - after.mi_free == before.mi_alloc - before.mi_free
+
+
+def deep(x, n, limit):
+    y = x * 1.5
+    if n == 0:
+        if limit > 2:
+            raise ValueError("deep")
+        return y
+    return deep(y, n - 1, limit) * x
+
+
+def recursive(x, limit):
+    return deep(x, 3, limit).sum()
+
+
+@njit
+def jitted(x, limit):
+    y = x * 2.0
+    if limit > 2:
+        raise ValueError("jitted")
+    return y.sum()
+
+
+def helped(x, limit):
+    return jitted(x * x, limit) * x[0]
+
+
+def collecting(x, limit):
+    found = []
+    for i in range(x.size):
+        if x[i] > 0.0:
+            found.append(x[i] * x[0])
+        squares = x[::-1] * x
+        if i == limit * 2 - 3:
+            raise ValueError("collecting")
+    return sum(found) * squares.sum()
+
+
+def indefinite(x, limit):
+    return np.linalg.cholesky(np.outer(x, x) + np.eye(x.size) * (3.0 - limit)).sum()
+
+
+OPERATORS = {
+    "value_and_grad": lambda f, x, n: pb.value_and_grad(f)(x, n),
+    "by columns": lambda f, x, n: pb.jacobian(f, mode="forward")(x, n),
+    "by rows": lambda f, x, n: pb.jacobian(f, mode="reverse")(x, n),
+    "hessian": lambda f, x, n: pb.hessian(f)(x, n),
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("f", [recursive, helped, collecting, indefinite])
+def test_nothing_leaks_from_deep_inside(f, operator):
+    def counts():
+        s = rtsys.get_allocation_stats()
+        return s.alloc - s.free, s.mi_alloc - s.mi_free
+
+    def run(times, limit):
+        raised = 0
+        for _ in range(times):
+            try:
+                OPERATORS[operator](f, np.ones(4), limit)
+            except (ValueError, np.linalg.LinAlgError):
+                raised += 1
+        return raised
+
+    _nrt_python.memsys_enable_stats()
+    run(2, 1), run(2, 3)
+    clear_buffers()
+    gc.collect()
+    before = counts()
+    assert (run(100, 3), run(100, 1), run(100, 3)) == (100, 0, 100)
+    assert counts() == before
 
 
 def test_large_tapes_are_reused():

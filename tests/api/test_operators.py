@@ -169,6 +169,50 @@ def test_every_operator_with_argnums_takes_names_negative_ones_and_tuples():
     assert pb.hessian(f, (0, 1), options=PYTHON)(2.0, 3.0) == ((0.0, 6.0), (6.0, 4.0))
 
 
+ON_ARRAYS = {
+    "grad": lambda f, x, y: pb.grad(f, (0, 1), options=PYTHON)(x, y),
+    "value_and_grad": lambda f, x, y: pb.value_and_grad(f, (0, 1), options=PYTHON)(x, y)[1],
+    "vjp": lambda f, x, y: pb.vjp(f, x, y, options=PYTHON)[1](1.0),
+    "by rows": lambda f, x, y: pb.jacobian(f, (0, 1), mode="reverse", options=PYTHON)(x, y),
+    "by columns": lambda f, x, y: pb.jacobian(f, (0, 1), mode="forward", options=PYTHON)(x, y),
+    "jvp": lambda f, x, y: [
+        np.array([pb.jvp(f, (x.copy("K"), y.copy("K")), dots, options=PYTHON)[1] for dots in moved])
+        for moved in ([(e, None) for e in np.eye(4)], [(None, e) for e in np.eye(4)])
+    ],
+    "hvp": lambda f, x, y: pb.hvp(f, options=PYTHON)(x, np.ones(4), y),
+    "hessian": lambda f, x, y: pb.hessian(f, (0, 1), options=PYTHON)(x, y),
+}
+
+
+@pytest.mark.parametrize("operator", ON_ARRAYS)
+def test_the_same_array_twice_has_separate_partials(operator):
+    x = np.arange(1.0, 5.0)
+    found = ON_ARRAYS[operator](lambda a, b: (a * a * b).sum(), x, x)
+    if operator == "hvp":
+        assert np.array_equal(found, 2 * x)
+    elif operator == "hessian":
+        (aa, ab), (ba, bb) = found
+        assert np.array_equal(aa, 2 * np.diag(x)) and np.array_equal(ab, aa)
+        assert np.array_equal(ba, aa) and not bb.any()
+    else:
+        assert np.array_equal(found[0], 2 * x * x) and np.array_equal(found[1], x * x)
+
+
+@pytest.mark.parametrize("operator", [k for k in ON_ARRAYS if k != "jvp"])
+@pytest.mark.parametrize("part", [np.s_[2:6], np.s_[1:8:2], np.s_[8:0:-2]])
+def test_parts_of_arrays_are_left_as_a_plain_call_leaves_them(operator, part):
+    def f(x, y):
+        for i in range(x.size):
+            x[i] *= y[i]
+            y[i] += x[0]
+        return (x * y).sum()
+
+    own, plain = (np.arange(20.0).reshape(2, 10) for _ in range(2))
+    f(plain[0, part], plain[1, part])
+    ON_ARRAYS[operator](f, own[0, part], own[1, part])
+    np.testing.assert_allclose(own, plain, rtol=1e-14)
+
+
 # -- threads ---------------------------------------------------------------------------------------
 def test_many_threads_at_once():
     def f(x):

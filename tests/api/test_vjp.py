@@ -129,22 +129,6 @@ def test_one_pullback_from_many_threads():
     assert not wrong
 
 
-def test_an_exception_leaves_what_a_plain_call_leaves(options):
-    def f(x, n):
-        for i in range(n):
-            x[i] = x[i] * 2.0
-        return x.sum()
-
-    plain, own = np.ones(3), np.ones(3)
-    with pytest.raises(IndexError):
-        f(plain, 4)
-    with pytest.raises(IndexError):
-        pb.vjp(f, own, 4, options=options)
-    assert np.array_equal(plain, own) and own[0] == 2.0
-    y, back = pb.vjp(f, own, 3, options=options)
-    assert y == 12.0 and np.array_equal(back(1.0)[0], [2.0, 2.0, 2.0])
-
-
 def test_repr_is_short():
     _, back = vjp(steps, START.copy(), 1.1)
     text = repr(back)

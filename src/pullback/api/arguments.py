@@ -25,6 +25,7 @@ from ..ir.core import Loc
 from ..rules import registry
 from ..typing_ import ATuple
 from ..typing_.access import python_function
+from ..typing_.capture import check_method
 from .tree import Path, Tree, carries, is_array, paths, spell
 
 Argnums = int | str | tuple[int | str, ...]
@@ -161,6 +162,7 @@ def target_of(f: Any) -> Target | Opaque:
             else Target(inner.function, (*inner.prefix, *f.args), {**inner.keywords, **f.keywords})
         )
     if isinstance(f, MethodType):
+        check_method(f)
         inner = target_of(f.__func__)
         assert isinstance(inner, Target)
         return Target(inner.function, (f.__self__, *inner.prefix), inner.keywords)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import builtins
 import functools
-from types import CellType, ModuleType
+from types import CellType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ..errors import TypingError
+from ..errors import TypingError, UnsupportedArgument
 from .access import Place, Ref, place_of
 from .lattice import NUMBERS, Abstract, ATuple, AVal, Bottom, abstract_of, constant, static
 from .specialised import Cell, Spec
@@ -83,7 +83,18 @@ def read_attribute(engine: Any, obj: Any, name: str, place: Place | None) -> Abs
         raise TypingError(str(e)) from None
     if has_constant_attributes(obj):
         return constant(value)
+    if isinstance(value, MethodType):
+        check_method(value)
     return captured(engine, value, (*(place or place_of(obj)), ("attr", name)))
+
+
+def check_method(method: MethodType) -> None:
+    """UnsupportedArgument if it is one of a jitclass: its function is not Python's."""
+    if type(method.__self__).__module__ == "numba.experimental.jitclass.boxing":
+        raise UnsupportedArgument(
+            f"{method.__name__} is a method of a jitclass",
+            hint="make it an ordinary class, or write a function of its attributes",
+        )
 
 
 def has_constant_attributes(obj: Any) -> bool:

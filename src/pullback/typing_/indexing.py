@@ -78,7 +78,9 @@ def _slice_kind(a: ATuple) -> str:
 def _without_ellipsis(ndim: int, steps: list[Step | None]) -> list[Step]:
     used = sum(s is not None and s.kind != "n" for s in steps)
     if used > ndim:
-        raise TypingError(f"too many indices: the array has {ndim} axes, but {used} are indexed")
+        raise TypingError(
+            f"too many indices for array: array is {ndim}-dimensional, but {used} were indexed"
+        )
     found: list[Step] = []
     for s in steps:
         if s is None:

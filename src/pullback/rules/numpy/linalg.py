@@ -41,8 +41,9 @@ def _of_matrix(f: Any, leaf: Any, result_rank: int, real: bool = False) -> None:
         if is_tuple(a):
             return calling(f, "a", "array(a)", array=np.array)
         if ndim(a) < 2:
-            message = "the array given must be at least two-dimensional"
-            return fails(name, "a", "ValueError", message)
+            rank = f"{ndim(a)}-dimensional array given"
+            message = f"{rank}. Array must be at least two-dimensional"
+            return fails_as(name, "a", np.linalg.LinAlgError(message))
         return matrices(leaf, a, result_rank, real)
 
 
@@ -95,7 +96,8 @@ def _(a: Any, b: Any) -> Any:
     if is_tuple(a) or is_tuple(b):
         return calling(np.linalg.solve, "a, b", "asarray(a), asarray(b)", asarray=np.asarray)
     if ndim(a) < 2 or not ndim(b):
-        return fails("solve", "a, b", "ValueError", "the array must be at least two-dimensional")
+        message = f"{ndim(a)}-dimensional array given. Array must be at least two-dimensional"
+        return fails_as("solve", "a, b", np.linalg.LinAlgError(message))
     to = inexact(a, b)
     if ndim(a) == 2 and ndim(b) <= 2:
         source = f"def solve(a, b):\n    return leaf({_converted('a b', (a, b), to)})\n"

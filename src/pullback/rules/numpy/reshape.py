@@ -39,12 +39,15 @@ def reshaped(a: Any, shape: Any, sizes: list[str], signature: str, x: str = "a",
         w("total = " + (" * ".join(f"dim({x}, {k})" for k in range(ndim(a))) or "1"))
         for k, n in enumerate(sizes):
             w(f"d{k} = {n}")
-        for k, n in enumerate(shape):
-            if not getattr(n, "known", False) or n.const < 0:
-                rest = " * ".join(f"d{j}" for j in range(rank) if j != k) or "1"
-                with w(f"if d{k} < 0:"):
-                    w(f"rest = {rest}")
-                    w(f"d{k} = total // rest if rest > 0 else total")
+        unknown = [k for k, n in enumerate(shape) if not getattr(n, "known", False) or n.const < 0]
+        if len(unknown) > 1:
+            with w(f"if {' + '.join(f'(1 if d{k} < 0 else 0)' for k in unknown)} > 1:"):
+                w('raise ValueError("can only specify one unknown dimension")')
+        for k in unknown:
+            rest = " * ".join(f"d{j}" for j in range(rank) if j != k) or "1"
+            with w(f"if d{k} < 0:"):
+                w(f"rest = {rest}")
+                w(f"d{k} = total // rest if rest > 0 else total")
         with w(f"if {' * '.join(f'd{k}' for k in range(rank)) or '1'} != total:"):
             new = ",".join(f"{{d{k}}}" for k in range(rank)) + "," * (rank == 1)
             w(f'raise ValueError(f"cannot reshape array of size {{total}} into shape ({new})")')

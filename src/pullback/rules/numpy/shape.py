@@ -37,7 +37,8 @@ def _permutation(axes: Any, rank: int) -> tuple[int, ...]:
         return tuple(range(rank))[::-1]
     perm = tuple(_axis(k, rank) for k in axes)
     if sorted(perm) != list(range(rank)):
-        raise ValueError("axes don't match array")
+        matches = len(perm) == rank
+        raise ValueError("repeated axis in transpose" if matches else "axes don't match array")
     return perm
 
 
