@@ -68,11 +68,16 @@ def machine_code(op: Any, args: tuple[Any, ...]) -> Callable[[], Any]:
     from pullback.runtime.memory import checkout
 
     plan, _ = op.plan(op.bind(args, {}))
-    built, entry, address = plan.wrapper.built, plan.wrapper.call.entry, checkout().address
+    built, entry, memory = plan.wrapper.built, plan.wrapper.call.entry, checkout()
     shadows = [np.zeros_like(args[p]) for p in built.shadowed]
     seeds = [seed_of(built.results[k]) for k in built.seeded]
     every = (*args, *shadows, *seeds)
-    return lambda: entry(address, *every)
+    address = memory.address
+
+    def call(memory: Any = memory) -> Any:  # which has to live as long as its address is used
+        return entry(address, *every)
+
+    return call
 
 
 def warm(rounds: int) -> list[list[str]]:
@@ -88,10 +93,10 @@ def warm(rounds: int) -> list[list[str]]:
     return rows
 
 
-def by_turns(calls: list[Callable[[], Any]], rounds: int, n: int = 2000) -> list[float]:
-    """Seconds of one call of each: the medians of rounds of ``n``, in turning order."""
+def by_turns(calls: list[Callable[[], Any]], rounds: int, n: int = 200) -> list[float]:
+    """Seconds of one call of each: the medians of many short turns, for others may be at work."""
     found: list[list[float]] = [[] for _ in calls]
-    for r in range(rounds):
+    for r in range(50 * rounds):
         for k in range(len(calls))[:: 1 if r % 2 else -1]:
             call, start = calls[k], time.perf_counter()
             for _ in range(n):
