@@ -175,6 +175,20 @@ def filtered_in_a_nest(x):
     return total, lengths
 
 
+@case(X)
+def looked_at_while_it_grows(x):
+    xs, total = [], 0.0
+    for v in x:
+        same = xs
+        before = xs[:]
+        xs.append(v * 0.5)
+        for i, w in enumerate(xs):
+            total += i * w
+        total += len(same) - len(before) + np.array(xs).sum() + sum([2 * w for w in xs])
+        total += max(xs) if v > 1 else min(xs)
+    return total
+
+
 @case(X, 1)
 def past_the_filtered(x, n):
     xs = [v for v in x if v > 4]
@@ -202,7 +216,42 @@ def in_a_while(x):
     return sum(xs)
 
 
-@pytest.mark.parametrize("f", [twice, in_a_while])
+def itself(xs):
+    return xs
+
+
+def kept_by_a_tuple(x):
+    xs, n = [], 0
+    for v in x:
+        pair = (xs, v)
+        xs.append(v)
+        n += len(pair[0])  # one more than when the pair was made
+    return n
+
+
+def kept_by_a_callee(x):
+    xs, n = [], 0
+    for v in x:
+        same = itself(xs)
+        if v > 1:
+            xs.append(v)
+        n += len(same)
+    return n
+
+
+def kept_by_an_iterator(x):
+    xs, n = [], 0.0
+    for v in x:
+        pairs = enumerate(xs)
+        xs.append(v)
+        for i, w in pairs:
+            n += i * w
+    return n
+
+
+@pytest.mark.parametrize(
+    "f", [twice, in_a_while, kept_by_a_tuple, kept_by_a_callee, kept_by_an_iterator]
+)
 def test_lists_of_unknown_length_are_refused(f):
     with pytest.raises(TypingError) as e:
         flat(f, [abstract_of(X)])
