@@ -189,6 +189,15 @@ def looked_at_while_it_grows(x):
     return total
 
 
+@case(X)
+def arrays_of_lists_are_arrays_of_their_own(x):
+    xs, ys = [v * v for v in x], [x[0], x[1]]
+    a, b, c = np.asarray(xs), np.ravel(ys), np.reshape(xs, (-1, 1))
+    a[0], b[0], c[0, 0] = 100.0, 200.0, 300.0
+    xs[1] = ys[1] = 7.0
+    return sum(xs), sum(ys), a.sum(), b.sum(), c.sum()
+
+
 @case(X, 1)
 def past_the_filtered(x, n):
     xs = [v for v in x if v > 4]
