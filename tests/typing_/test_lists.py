@@ -175,6 +175,29 @@ def filtered_in_a_nest(x):
     return total, lengths
 
 
+@case(X)
+def looked_at_while_it_grows(x):
+    xs, total = [], 0.0
+    for v in x:
+        same = xs
+        before = xs[:]
+        xs.append(v * 0.5)
+        for i, w in enumerate(xs):
+            total += i * w
+        total += len(same) - len(before) + np.array(xs).sum() + sum([2 * w for w in xs])
+        total += max(xs) if v > 1 else min(xs)
+    return total
+
+
+@case(X)
+def arrays_of_lists_are_arrays_of_their_own(x):
+    xs, ys = [v * v for v in x], [x[0], x[1]]
+    a, b, c = np.asarray(xs), np.ravel(ys), np.reshape(xs, (-1, 1))
+    a[0], b[0], c[0, 0] = 100.0, 200.0, 300.0
+    xs[1] = ys[1] = 7.0
+    return sum(xs), sum(ys), a.sum(), b.sum(), c.sum()
+
+
 @case(X, 1)
 def past_the_filtered(x, n):
     xs = [v for v in x if v > 4]
@@ -202,7 +225,42 @@ def in_a_while(x):
     return sum(xs)
 
 
-@pytest.mark.parametrize("f", [twice, in_a_while])
+def itself(xs):
+    return xs
+
+
+def kept_by_a_tuple(x):
+    xs, n = [], 0
+    for v in x:
+        pair = (xs, v)
+        xs.append(v)
+        n += len(pair[0])  # one more than when the pair was made
+    return n
+
+
+def kept_by_a_callee(x):
+    xs, n = [], 0
+    for v in x:
+        same = itself(xs)
+        if v > 1:
+            xs.append(v)
+        n += len(same)
+    return n
+
+
+def kept_by_an_iterator(x):
+    xs, n = [], 0.0
+    for v in x:
+        pairs = enumerate(xs)
+        xs.append(v)
+        for i, w in pairs:
+            n += i * w
+    return n
+
+
+@pytest.mark.parametrize(
+    "f", [twice, in_a_while, kept_by_a_tuple, kept_by_a_callee, kept_by_an_iterator]
+)
 def test_lists_of_unknown_length_are_refused(f):
     with pytest.raises(TypingError) as e:
         flat(f, [abstract_of(X)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
 from numba.core import types
 from numba.np import numpy_support
 
@@ -15,7 +16,7 @@ from . import iteration
 from .actions import Action, Then, Via
 from .calls import Call
 from .handlers import handles
-from .lattice import Abstract, ATuple, AVal, NoJoin, is_scalar, join, static, widen
+from .lattice import Abstract, ATuple, AVal, NoJoin, is_array, is_scalar, join, static, widen
 from .lists import ListArray, list_prefix, list_store, new_list
 from .specialised import Cell
 
@@ -42,6 +43,26 @@ def on_arrays(action: Action, c: Call) -> Action:
     """An action of the unwrapped call, for the operands of the call."""
     lists = [is_list_array(a) for a in (c.fn, *c.all)]
     return Via(action, lambda fs: tuple(f[0] if at else f for f, at in zip(fs, lists)))
+
+
+def may_be_the_list(f: Any, c: Call, result: Abstract | None) -> bool:
+    """Whether the result of a NumPy function may be the array that a list is kept in, or a view of
+    it. (Of a list, NumPy makes an array of its own first.)"""
+    if isinstance(f, np.ufunc) or (f is np.array and "copy" not in c.kw):
+        return False
+    parts = result.elements if isinstance(result, ATuple) else (result,)
+    return any(isinstance(a, ATuple) or (a is not None and is_array(a.type)) for a in parts)
+
+
+def of_copies(f: Any, c: Call) -> Any:
+    """``f`` of copies of the lists among the arguments of the call."""
+    args = [(f"x{k}", a) for k, a in enumerate(c.args)]
+    given = [(x, f"copy({x})" if is_list_array(a) else x) for x, a in args]
+    named = [(k, f"copy({k})" if is_list_array(a) else k) for k, a in c.kw.items()]
+    takes = ", ".join(x for x, _ in (*given, *named))
+    gives = ", ".join([*(v for _, v in given), *(f"{k}={v}" for k, v in named)])
+    source = f"def of_copies({takes}):\n    return f({gives})\n"
+    return function("of_copies", source, f=f, copy=np.copy)
 
 
 def as_list(action: Action) -> Action:

@@ -14,7 +14,9 @@ from typing import Any
 
 from ..ir import intrinsics
 from ..ir.core import (
+    CALL,
     GETCELL,
+    GLOBAL,
     IR,
     NEWCELL,
     SETCELL,
@@ -179,7 +181,41 @@ def _uses_agree(ir: IR, tree: DomTree, g: Growth, start: int) -> bool:
             continue
         if not tree.dominates(start, block.id):
             return False
-    return not any(_leaves_with(ir.blocks[b], g) for b in g.loop.blocks)
+    inside = [ir.blocks[b] for b in g.loop.blocks]
+    return not any(_leaves_with(b, g) for b in inside) and not _is_kept(ir, inside, g)
+
+
+#: builtins that look at a list and do not keep it, and those that do until they are iterated over
+READERS, ITERABLES = {"len", "sum", "min", "max"}, {"enumerate", "zip", "reversed"}
+
+
+def _is_kept(ir: IR, inside: list[Block], g: Growth) -> bool:
+    """Whether something in the loop may hold on to the list (a tuple, a callee): it would not see
+    it grow."""
+    v, made = g.made.result, {op.result: op for op in ir.ops()}
+
+    def is_read(op: Op, block: Block) -> bool:
+        if op.callee in (operator.getitem, operator.setitem, operator.contains):
+            return op.args[1] is v and v not in op.args[2:]
+        if op.is_call(iter):
+            return True
+        fn = made.get(op.args[0])  # type: ignore[arg-type]
+        if fn is None or op.kind != CALL:
+            return False
+        if fn.is_call(getattr):
+            module = made.get(fn.args[1])  # type: ignore[arg-type]
+            found = ir.info.globals.get(module.attr) if module and module.kind == GLOBAL else None
+            return getattr(found, "__name__", "") in ("numpy", "math")
+        if fn.kind != GLOBAL or fn.attr in ir.info.globals:
+            return False
+        users = [o for b in ir for o in b.ops if op.result in o.args]
+        after = block.ops[block.ops.index(op) :]
+        at_once = g.append not in after and all(o.is_call(iter) and o in after for o in users)
+        return fn.attr in READERS or (fn.attr in ITERABLES and at_once)
+
+    mine = (g.append, g.fetch, g.made)
+    uses = ((op, b) for b in inside for op in b.ops if v in op.args and op not in mine)
+    return not all(is_read(op, b) for op, b in uses)
 
 
 def _leaves_with(block: Block, g: Growth) -> bool:

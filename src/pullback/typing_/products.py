@@ -188,7 +188,8 @@ def attribute(r: Any, c: Call, x: ATuple, name: str) -> Action:
 _ARRAY = "make an array first, np.empty(...), and count how much of it is filled"
 _HINTS = {
     "append": "a list grows by at most one append an iteration of a for loop over something "
-    f"countable, and is used behind its start; else {_ARRAY}",
+    "countable, is used behind its start, and goes in no tuple or function of yours while it "
+    f"grows; else {_ARRAY}",
     "pop": f"read the last item by s[-1]; {_ARRAY}: n -= 1 takes one off",
     "sort": "write np.sort(np.array(s)), which makes an array",
     **dict.fromkeys(("extend", "insert", "remove", "clear", "reverse"), _ARRAY),

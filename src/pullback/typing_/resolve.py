@@ -112,7 +112,10 @@ class Resolver(Entering):
         """A call of a function that is no part of the language."""
         arrays = growing.unwrapped(c)
         if arrays is not None and (registry.has_body(f) or _left_to_numba(f)):
-            return growing.on_arrays(self.function(arrays, f), c)
+            action = self.function(arrays, f)
+            if growing.may_be_the_list(f, c, action.result):
+                action = self.enter(arrays, growing.of_copies(f, c))
+            return growing.on_arrays(action, c)
         action = self.number_call(c, f)
         if action is not None:
             return action
