@@ -61,12 +61,12 @@ class Derived:
         verify(self.built.forward)
         fast = options.plan == "full"
         first = self.built.forward
-        self.first = lower(polished(first, forward=split) if fast else clean(first))
+        self.first = lower(verify(polished(first, forward=split) if fast else clean(first)))
         self.last = None
         if self.built.reverse is not None:
             verify(self.built.reverse)
             last = self.built.reverse
-            self.last = lower(polished(last) if fast else clean(last))
+            self.last = lower(verify(polished(last) if fast else clean(last)))
 
     def __call__(self, *args: Any) -> Gradient:
         count = len(args)
@@ -101,7 +101,7 @@ def jvp(f: Any, args: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, 
     verify(push.ir)
     given = iter(tangents)
     dots = {i: next(given) for i, a in enumerate(args) if is_active(a)}
-    out = lower(clean(push.ir))(
+    out = lower(verify(clean(push.ir)))(
         *copy.deepcopy(args), *[copy.deepcopy(dots[i]) for i in push.tangents]
     )
     return out[0], out[1]

@@ -14,6 +14,7 @@ from pullback.ad import compile as kernels
 from pullback.ad.build import build
 from pullback.ad.compile import polished, prepared
 from pullback.ad.loops import sweep
+from pullback.errors import InvalidIR
 from pullback.ir.loops import loop_forest
 from pullback.runtime import prims
 
@@ -249,7 +250,7 @@ def test_each_condition_matters(condition: str, f: Any, monkeypatch: pytest.Monk
         return True
 
     monkeypatch.setattr(sweep.Sweep, condition, granted)
-    with pytest.raises((AssertionError, IndexError, NameError)):
+    with pytest.raises((AssertionError, IndexError, InvalidIR)):
         agrees_with_the_naive_plan(f)
 
 
