@@ -9,6 +9,7 @@ on disk, beyond those until the first result of the function itself under ``@nji
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
@@ -126,10 +127,14 @@ def first_call(tool: str, name: str) -> tuple[float, float]:
     return first, time.perf_counter() - start - first
 
 
-def in_a_process(tool: str, name: str) -> tuple[float, ...]:
-    command = [sys.executable, __file__, "--first", tool, name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return tuple(map(float, done.stdout.split()))
+def in_a_process(*arguments: str) -> str:
+    """What this file prints there: nothing else is loaded, and nothing compiled."""
+    command = [sys.executable, __file__, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def first_call_there(tool: str, name: str) -> tuple[float, ...]:
+    return tuple(map(float, in_a_process("--first", tool, name).split()))
 
 
 def cold(rounds: int) -> list[list[str]]:
@@ -139,10 +144,10 @@ def cold(rounds: int) -> list[list[str]]:
     for kernel in kernels.KERNELS:
         times: dict[str, list[tuple[float, ...]]] = {"njit": [], "pullback": []}
         for tool in times:
-            in_a_process(tool, kernel.name)  # fills the cache
+            first_call_there(tool, kernel.name)  # fills the cache
         for r in range(rounds):
             for tool in list(times)[:: 1 if r % 2 else -1]:
-                times[tool].append(in_a_process(tool, kernel.name))
+                times[tool].append(first_call_there(tool, kernel.name))
         (theirs, plain), (ours, gradient) = (
             map(statistics.median, zip(*times[tool])) for tool in ("njit", "pullback")
         )
@@ -155,7 +160,8 @@ def cold(rounds: int) -> list[list[str]]:
 def tables(rounds: int = 9) -> list[tuple[str, list[str], list[list[str]]]]:
     """What is printed: titles, columns, rows."""
     warm_columns = ["arguments", "machine code", "gradient", "more", "limit"]
-    found = [("A warm call", warm_columns, warm(rounds))]
+    rows = json.loads(in_a_process("--warm", "--rounds", str(rounds)))
+    found = [("A warm call", warm_columns, rows)]
     with tempfile.TemporaryDirectory(prefix="pullback-bench-") as folder:
         os.environ["NUMBA_CACHE_DIR"] = folder
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are on disk too
@@ -168,7 +174,11 @@ def main() -> None:
     parser = ArgumentParser(description="Time what a call costs beside the compiled code.")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--first", nargs=2, metavar=("TOOL", "KERNEL"), help=SUPPRESS)
+    parser.add_argument("--warm", action="store_true", help=SUPPRESS)
     asked = parser.parse_args()
+    if asked.warm:
+        print(json.dumps(warm(asked.rounds)))
+        return
     if asked.first:
         print(*first_call(*asked.first))
         return
