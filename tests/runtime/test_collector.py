@@ -32,6 +32,7 @@ def test_off_stays_off() -> None:
         gc.enable()
 
 
+@pytest.mark.skipif(gc.get_freeze_count() > 0, reason="CPython 3.12 has frozen objects of its own")
 def test_what_is_kept_is_old_and_still_collected() -> None:
     class Node:
         pass

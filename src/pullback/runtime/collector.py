@@ -37,6 +37,6 @@ def paused() -> Iterator[None]:
 def keep() -> None:
     """What there is now has come to stay: count it as old, without looking at it. After an import
     the collector would go through all of it, to find nothing."""
-    if gc.get_freeze_count() == 0:  # else the user has frozen something, and thawing is not for us
+    if gc.get_freeze_count() == 0:  # else somebody has frozen something (CPython 3.12 itself does)
         gc.freeze()
         gc.unfreeze()
